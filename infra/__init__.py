@@ -1,0 +1,1 @@
+"""What exists: the Pulumi program, its components, and the offline preview."""

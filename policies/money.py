@@ -1,0 +1,85 @@
+"""Exact money: a rate that is per hour and per month at once.
+
+Some things are priced by the hour (chips, vCPUs), others by the month (GiB, MiB/s). A rate is kept as an exact
+fraction per month of 730 hours, so sums add first and divide once, and what was exact in the book stays exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, final
+
+HOURS_PER_MONTH: Final = 730
+PLACES: Final = 12
+
+
+@final
+@dataclass(frozen=True, order=True)
+class Amount:
+    """A rate of spending in the currency of the book."""
+
+    per_month: Fraction = Fraction(0)
+    """Exact, per month of 730 hours."""
+
+    @classmethod
+    def by_hour(cls, rate: Decimal | Fraction | int) -> Amount:
+        """The amount that `rate` per hour comes to."""
+        return cls(Fraction(rate) * HOURS_PER_MONTH)
+
+    @classmethod
+    def by_month(cls, rate: Decimal | Fraction | int) -> Amount:
+        """The amount that `rate` per month comes to."""
+        return cls(Fraction(rate))
+
+    @property
+    def hourly(self) -> Decimal:
+        """Per hour: exact where a decimal can be, else to 12 places, half-even."""
+        return decimal_of(self.per_month / HOURS_PER_MONTH)
+
+    @property
+    def daily(self) -> Decimal:
+        """Per day of 24 hours."""
+        return decimal_of(self.per_month * 24 / HOURS_PER_MONTH)
+
+    @property
+    def monthly(self) -> Decimal:
+        """Per month: exact where a decimal can be, else to 12 places, half-even."""
+        return decimal_of(self.per_month)
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.per_month + other.per_month)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.per_month - other.per_month)
+
+    def __mul__(self, factor: Decimal | Fraction | int) -> Amount:
+        return Amount(self.per_month * Fraction(factor))
+
+    def __bool__(self) -> bool:
+        return self.per_month != 0
+
+
+ZERO: Final = Amount()
+
+
+def decimal_of(value: Fraction) -> Decimal:
+    """`value` as a Decimal: exact where its denominator is a product of twos and fives, else 12 places, half-even."""
+    rest, places = value.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        places = max(places, power)
+    if rest != 1:
+        places = PLACES
+    # round() of a Fraction is exact and half-even; the text form is exact at any length, unlike a context's arithmetic.
+    return Decimal(f"{round(value * 10**places)}e-{places}")
+
+
+def plain(value: Decimal) -> str:
+    """`value` as the decimal string of our JSON: no exponent, no trailing zeros, at least two places."""
+    text = format(value, "f")
+    whole, _, part = text.partition(".")
+    return f"{whole}.{part.rstrip('0').ljust(2, '0')}"

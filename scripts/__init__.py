@@ -1,0 +1,1 @@
+"""The door: the `spotrail` command, one file a command, no logic of its own."""
