@@ -1,0 +1,30 @@
+# Each target is one line of work, the same that CI runs. `make demo` and `make test` need Python 3.11 and nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format bench
+.DEFAULT_GOAL := demo
+
+demo: .venv/.ready
+	@$(BIN)/spotrail plan dev --as-of 2026-11-29
+
+test: .venv/.ready
+	$(BIN)/pytest -n auto --dist loadfile -q
+
+lint: .venv/.ready
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-cache && $(BIN)/mypy
+
+format: .venv/.ready
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+bench: .venv/.ready
+	$(BIN)/python tests/bench/preview.py
+
+# --inexact keeps pip and uv themselves, which the lock does not list.
+.venv/.ready: pyproject.toml uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'spotrail needs Python 3.11 or later: make demo PYTHON=python3.11' >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'installing into .venv (about a minute, once) ...' >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+	@VIRTUAL_ENV=.venv $(BIN)/uv sync --frozen --inexact --quiet
+	@touch $@
