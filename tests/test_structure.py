@@ -1,4 +1,4 @@
-"""The structure that the house plan promises, proven from outside: who may load what, and that we test our own checkout."""
+"""The structure of the house, proven from outside: who may load what, and that we test our own checkout."""
 
 from __future__ import annotations
 

@@ -1,0 +1,69 @@
+"""Options that several commands share, with one meaning each."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Final, final
+
+import click
+
+
+@final
+class Day(click.ParamType[datetime.date]):
+    """A calendar day in ISO form."""
+
+    name = "YYYY-MM-DD"
+
+    def convert(
+        self, value: str | datetime.date, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime.date:
+        if isinstance(value, datetime.date):
+            return value
+        try:
+            return datetime.date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a day; write it as 2026-11-29", param, ctx)
+
+
+READABLE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+
+prices = click.option(
+    "--prices",
+    type=READABLE,
+    metavar="BOOK.csv",
+    help="Price book to use instead of the one in the package.",
+)
+usage = click.option(
+    "--usage",
+    type=READABLE,
+    metavar="FILE.yaml",
+    help="What is used: hours a day, GiB, churn ... by resource name. Defaults are printed.",
+)
+as_of = click.option(
+    "--as-of",
+    type=Day(),
+    default=lambda: datetime.datetime.now(tz=datetime.UTC).date(),
+    show_default="today",
+    help="The day from which the age of prices and waivers is counted.",
+)
+output = click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    metavar="FILE",
+    help="Write the report there instead of to standard output.",
+)
+quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on standard error.")
+project = click.option(
+    "--project-dir",
+    "-C",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    show_default="the folder you are in, or the nearest above it with a Pulumi.yaml",
+    help="Where the Pulumi project is.",
+)
+strict = click.option(
+    "--strict", is_flag=True, help="Exit 3 on a finding of severity error, 4 on a total that is incomplete or stale."
+)
+allow_stale = click.option("--allow-stale", is_flag=True, help="With --strict: old and undated prices are good enough.")
