@@ -1,0 +1,5 @@
+"""The settings of a stack: `read_settings(config)` gives a `Settings`, or refuses the file with every mistake in it."""
+
+from infra.settings.model import Settings
+
+__all__ = ["Settings"]
