@@ -1,0 +1,1 @@
+"""Facts as data, each row with its source and date: slices, zones, runtimes, disks, machines, quotas."""
