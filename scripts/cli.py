@@ -6,6 +6,7 @@ is asked for, so that `spotrail --help` stays instant.
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,14 @@ class Commands(click.Group):
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if close and args[0] not in COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
@@ -53,7 +62,7 @@ def spotrail() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code. What is neither bad input nor an interrupt is a bug: it propagates."""
+    """Run the command line and return its exit code. Neither bad input nor an interrupt: a bug, it propagates."""
     try:
         result = spotrail.main(args=arguments, prog_name="spotrail", standalone_mode=False)
     except click.ClickException as error:
