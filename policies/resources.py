@@ -15,6 +15,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Final, TypeAlias, final
 
+from policies.errors import InputError
+
 STACK_TYPE: Final = "pulumi:pulumi:Stack"
 PROVIDER_PREFIX: Final = "pulumi:providers:"
 
@@ -33,7 +35,7 @@ SECRET: Final = Opaque.SECRET
 Value: TypeAlias = "bool | int | Decimal | str | Opaque | tuple[Value, ...] | Mapping[str, Value] | None"
 
 
-class ResourceError(ValueError):
+class ResourceError(InputError):
     """An input that cannot be what it says: the message names the resource, the input, the value and the rule."""
 
 
@@ -165,30 +167,58 @@ class ResourceSet:
     def _by_urn(self) -> Mapping[str, Resource]:
         return {resource.urn: resource for resource in self.resources}
 
+    @cached_property
+    def _place(self) -> Mapping[str, int]:
+        return {resource.urn: place for place, resource in enumerate(self.resources)}
+
+    @cached_property
+    def _by_type(self) -> Mapping[str, tuple[Resource, ...]]:
+        return _grouped((resource.type, resource) for resource in self.resources)
+
+    @cached_property
+    def _by_parent(self) -> Mapping[str, tuple[Resource, ...]]:
+        return _grouped((parent, resource) for resource in self.resources if (parent := resource.options.parent))
+
+    @cached_property
+    def _by_cloud_name(self) -> Mapping[str, tuple[Resource, ...]]:
+        return _grouped((name, resource) for resource in self.resources if (name := cloud_name(resource)))
+
+    @cached_property
+    def _by_dependency(self) -> Mapping[str, tuple[Resource, ...]]:
+        return _grouped((urn, resource) for resource in self.resources for urn in _property_urns(resource))
+
     def get(self, urn: str) -> Resource | None:
         """The resource of that URN, or None."""
         return self._by_urn.get(urn)
 
     def of_type(self, *types: str) -> tuple[Resource, ...]:
         """Those of the given type tokens, in order."""
-        return tuple(resource for resource in self.resources if resource.type in types)
+        return self._in_order(resource for token in set(types) for resource in self._by_type.get(token, ()))
 
     def children(self, urn: str) -> tuple[Resource, ...]:
         """Those whose parent is `urn`, in order."""
-        return tuple(resource for resource in self.resources if resource.options.parent == urn)
+        return self._by_parent.get(urn, ())
 
     def references(self, resource: Resource, prop: str, *types: str) -> tuple[Resource, ...]:
         """The resources of `types` that the top-level input `prop` refers to.
 
         By the dependencies that Pulumi recorded for the input; where there are none (a literal), by every text
-        in the value whose last path segment is the cloud name or the id of a resource of these types.
+        in the value whose last path segment is the cloud name of a resource of these types.
         """
         urns = resource.options.property_dependencies.get(prop, ())
         joined = tuple(found for urn in urns if (found := self.get(urn)) and found.type in types)
         if joined:
             return joined
         wanted = {text.rsplit("/", 1)[-1] for text in texts(resource.inputs.get(prop))}
-        return tuple(other for other in self.of_type(*types) if cloud_name(other) in wanted)
+        named = (other for name in wanted for other in self._by_cloud_name.get(name, ()))
+        return self._in_order(other for other in named if other.type in types)
+
+    def dependents(self, resource: Resource, *types: str) -> tuple[Resource, ...]:
+        """Those of `types` of which an input came from `resource`, by the recorded dependencies, in order."""
+        return tuple(other for other in self._by_dependency.get(resource.urn, ()) if other.type in types)
+
+    def _in_order(self, found: Iterable[Resource]) -> tuple[Resource, ...]:
+        return tuple(sorted(found, key=lambda resource: self._place[resource.urn]))
 
     def provider_of(self, resource: Resource) -> Resource | None:
         """The provider resource that `resource` was registered with, or None for the default provider."""
@@ -199,6 +229,17 @@ def cloud_name(resource: Resource) -> str | None:
     """The name that the resource has in the cloud, or None while it is not known."""
     name = resource.value("name")
     return name if isinstance(name, str) else None
+
+
+def _property_urns(resource: Resource) -> set[str]:
+    return {urn for urns in resource.options.property_dependencies.values() for urn in urns}
+
+
+def _grouped(pairs: Iterable[tuple[str, Resource]]) -> Mapping[str, tuple[Resource, ...]]:
+    groups: dict[str, list[Resource]] = {}
+    for key, resource in pairs:
+        groups.setdefault(key, []).append(resource)
+    return {key: tuple(group) for key, group in groups.items()}
 
 
 def dig(value: Value, *path: str | int) -> Value:
