@@ -117,3 +117,9 @@ def plan_slice(
         reservation=reservation,
         max_run_seconds=max_run_seconds(form, capacity, max_run_hours),
     )
+
+
+def serving_names(hosts: int, zone: str, *, many_zones: bool) -> tuple[str, ...]:
+    """Logical names of the serving hosts of `zone`: `serve-0`, `serve-1` ...; with the zone where several serve."""
+    prefix = f"serve-{zone}" if many_zones else "serve"
+    return tuple(f"{prefix}-{host}" for host in range(hosts))

@@ -155,7 +155,7 @@ class NetworkSettings:
     """`spotrail:network`: one private subnetwork a region; no machine ever has an external address."""
 
     cidr: str = "10.64.0.0/20"
-    """Addresses of the stack, from the private ranges. With more than one region it is divided among them."""
+    """Private addresses of the stack; each region gets a quarter (`infra.plan.addresses.subnetworks`)."""
     nat: bool = False
     """A NAT gateway. Without one, packages come through the registry's mirrors over Private Google Access."""
 
@@ -292,8 +292,8 @@ class Settings:
     has_slack_token: bool = False
     """Whether the secret `spotrail:slack_token` is set. The program reads it by `Config.require_secret`, so that it
     is never plain text here."""
-    extra_labels: Mapping[str, str] = field(default_factory=dict)
-    """`spotrail:labels`: more labels for everything that bills."""
+    more_labels: Mapping[str, str] = field(default_factory=dict)
+    """More labels for everything that bills."""
 
     @property
     def region(self) -> str:
@@ -304,7 +304,13 @@ class Settings:
     def labels(self) -> Mapping[str, str]:
         """The labels of everything that bills."""
         fixed = {"owner": self.owner, "env": self.env, "ttl": self.ttl, "managed-by": MANAGED_BY}
-        return {**self.extra_labels, **fixed}
+        return {**self.more_labels, **fixed}
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Every region with a machine in it: the stack's own first, then in the order of the file."""
+        zones = (*self.serving.zones, self.head.zone, *(a_slice.zone for a_slice in self.slices))
+        return tuple(dict.fromkeys((self.region, *(region_of(zone) for zone in zones))))
 
     @property
     def model_zones(self) -> tuple[str, ...]:
