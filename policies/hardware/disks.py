@@ -204,7 +204,7 @@ def _access_mistakes(disk: DiskType, mode: str | None) -> Iterator[str]:
     if mode is None or mode in disk.access_modes:
         return
     if mode not in ACCESS_MODES:
-        meant = " Did you mean READ_ONLY_MANY?" if mode == "READ_ONLY_SINGLE" else hint(mode.upper(), ACCESS_MODES)
+        meant = " Did you mean READ_ONLY_MANY?" if mode == "READ_ONLY_SINGLE" else hint(mode, ACCESS_MODES)
         yield f'access mode "{mode}" does not exist; modes are {", ".join(ACCESS_MODES)}.{meant}'
     elif disk.access_modes:
         yield f"access mode {mode}: {disk.name} takes {' or '.join(disk.access_modes)}"

@@ -16,9 +16,9 @@ class HardwareError(InputError):
 
 def closest(value: str, choices: Iterable[str]) -> str | None:
     """The choice that looks most like `value`, letter case aside; None where none is near."""
-    known = list(choices)
-    found = difflib.get_close_matches(value.lower(), known, n=1, cutoff=0.5)
-    return found[0] if found else None
+    known = {choice.casefold(): choice for choice in choices}
+    found = difflib.get_close_matches(value.casefold(), known, n=1, cutoff=0.5)
+    return known[found[0]] if found else None
 
 
 def hint(value: str, choices: Iterable[str]) -> str:

@@ -89,6 +89,12 @@ def test_the_mode_that_the_provider_invented() -> None:
     assert mistake.endswith("Did you mean READ_ONLY_MANY?")
 
 
+@pytest.mark.parametrize("mode", ["read_only_many", "READ_ONLY_MANNY", "ReadOnlyMany"])
+def test_a_misspelt_mode_is_told_the_near_one(mode: str) -> None:
+    (mistake,) = check_disk("hyperdisk-ml", 140, 400, access_mode=mode)
+    assert mistake.endswith("Did you mean READ_ONLY_MANY?")
+
+
 def test_hyperdisk_ml_has_no_many_writers() -> None:
     assert check_disk("hyperdisk-ml", 140, 400, access_mode="READ_WRITE_MANY") == (
         "access mode READ_WRITE_MANY: hyperdisk-ml takes READ_WRITE_SINGLE or READ_ONLY_MANY",
