@@ -1,0 +1,1 @@
+"""What things cost: the price book, its reader, and the shipped data."""
