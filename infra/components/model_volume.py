@@ -1,0 +1,228 @@
+"""A model on Hyperdisk ML: filled once from its bucket, read by every serving host, never changed.
+
+The chain, each link waiting for the one before it:
+
+1. job `fill`: a Cloud Run job that runs as soon as it exists and is ready only when that execution has succeeded
+   (`run_execution_token`). It makes a staging disk and a hydrator VM, which copies the model and verifies its digests;
+2. the snapshot of the staging disk, in the region of the bucket;
+3. one Hyperdisk ML volume a zone from the snapshot, READ_ONLY_MANY from the start: a volume of this type cannot be
+   made writable from a snapshot, and cannot be written by many;
+4. job `clean`: removes the staging disk once the snapshot is there. It may try again, since it can run twice.
+
+A volume is named by the digest of the model's manifest, in Pulumi as in the cloud. A new version is therefore a new
+chain beside the old one: Pulumi makes the new volumes, moves the readers, and deletes what is no longer in the program
+at the very end. That is why nothing here is protected: the bytes live in the bucket, which is.
+
+When a fill fails, the `up` fails, and the job has removed what it made. Pulumi keeps the failed job in its state and
+would take the next `up` for a mere wait, so the next try is asked for by name: `pulumi up --replace '<URN of fill>'`
+deletes the job with its execution and starts over. Any other change of a job starts nothing: its token stays.
+Source: https://www.pulumi.com/registry/packages/gcp/api-docs/cloudrunv2/job/ and
+https://cloud.google.com/compute/docs/disks/hyperdisks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra.components.site import Site
+from infra.components.slice_parts import ModelMount
+from infra.plan.disks import ACCESS_MODE, MODEL_VOLUME_TYPE
+from infra.plan.names import DIGEST_SHOWN, cloud_name, snapshot_name, staging_disk_name, volume_name
+from policies.hardware.zones import region_of
+
+JOB_CPU: Final = "1"
+JOB_MEMORY: Final = "1Gi"
+"""What the gcloud CLI needs; the copying is done by the hydrator."""
+CLEAN_RETRIES: Final = 3
+GRACE_SECONDS: Final = 300
+"""A job's own script stops first and cleans up; Cloud Run stops it so much later."""
+DISK_MINUTES: Final = 60
+"""Pulumi waits so long for a snapshot, and for a volume made from one."""
+SIZE_LABEL: Final = "spotrail-size-gib"
+"""Label of the snapshot: upper bound of what it bills, known before it exists."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class JobScript:
+    """A script for the gcloud image, and how long it may take."""
+
+    text: str
+    timeout_seconds: int
+    """Of the script itself."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Staging:
+    """What a fill uses and removes: shown in the job's environment, so that its price is known before it runs."""
+
+    disk_type: str
+    iops: int
+    throughput: int
+    """MiB/s."""
+    hydrator_machine: str
+    zone: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ModelVolumeArgs:
+    """One version of a model, and where it is read."""
+
+    site: Site
+    model: str
+    """Name of the model."""
+    manifest_sha256: str
+    """Digest of its manifest; it names everything here."""
+    size_gib: int
+    """GiB of the volumes, of the staging disk, and of the snapshot at most."""
+    throughput: int
+    """Provisioned MiB/s of each volume. Never left out: Google's default is 24 a GiB."""
+    zones: tuple[str, ...]
+    """One volume each."""
+    staging: Staging
+    image: str
+    """Of both jobs."""
+    service_account: pulumi.Input[str]
+    """E-mail of the account that the jobs run as."""
+    fill: JobScript
+    clean: JobScript
+
+    @property
+    def version(self) -> str:
+        """Model and first digits of the digest: `llama-3f9a1b2c`."""
+        return volume_name(self.model, self.manifest_sha256)
+
+    @property
+    def token(self) -> str:
+        """Suffix of the executions' names."""
+        return self.manifest_sha256[:DIGEST_SHOWN]
+
+
+@final
+class ModelVolume(pulumi.ComponentResource):
+    """The chain from `fill` to `clean`."""
+
+    fill: gcp.cloudrunv2.Job
+    snapshot: gcp.compute.Snapshot
+    disks: Mapping[str, gcp.compute.Disk]
+    """By zone."""
+    clean: gcp.cloudrunv2.Job
+
+    def __init__(self, name: str, args: ModelVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("spotrail:infra:ModelVolume", name, None, opts)
+        self._args = args
+        self.fill = self._job("fill", args.fill, retries=0, after=None)
+        self.snapshot = self._snapshot()
+        self.disks = {zone: self._disk(zone) for zone in args.zones}
+        self.clean = self._job("clean", args.clean, retries=CLEAN_RETRIES, after=self.snapshot)
+        self.register_outputs(
+            {"snapshot": self.snapshot.id, "volumes": {zone: disk.id for zone, disk in self.disks.items()}}
+        )
+
+    def mount_in(self, zone: str) -> ModelMount:
+        """What a host in `zone` attaches. Raises KeyError where the zone has no volume."""
+        disk = self.disks[zone]
+        return ModelMount(disk_id=disk.id, disk_name=disk.name, device_name=self._args_name(zone))
+
+    def _args_name(self, zone: str) -> str:
+        return disk_name(self._args.site.env, self._args.model, self._args.manifest_sha256, zone)
+
+    def _snapshot(self) -> gcp.compute.Snapshot:
+        args = self._args
+        return gcp.compute.Snapshot(
+            args.version,
+            name=snapshot_name(args.site.env, args.model, args.manifest_sha256),
+            source_disk=staging_disk_name(args.site.env, args.model, args.manifest_sha256),
+            zone=args.staging.zone,
+            storage_locations=[region_of(args.staging.zone)],
+            labels=args.site.labels_with(role="model", **{SIZE_LABEL: str(args.size_gib)}),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.fill], custom_timeouts=_minutes(DISK_MINUTES)),
+        )
+
+    def _disk(self, zone: str) -> gcp.compute.Disk:
+        args = self._args
+        return gcp.compute.Disk(
+            volume_name(args.model, args.manifest_sha256, zone),
+            name=self._args_name(zone),
+            zone=zone,
+            type=MODEL_VOLUME_TYPE,
+            size=args.size_gib,
+            provisioned_throughput=args.throughput,
+            access_mode=ACCESS_MODE,
+            snapshot=self.snapshot.id,
+            labels=args.site.labels_with(role="model"),
+            # A snapshot that is renamed or removed one day must not replace a volume that is being read.
+            opts=pulumi.ResourceOptions(
+                parent=self, ignore_changes=["snapshot"], custom_timeouts=_minutes(DISK_MINUTES)
+            ),
+        )
+
+    def _job(self, step: str, script: JobScript, *, retries: int, after: pulumi.Resource | None) -> gcp.cloudrunv2.Job:
+        args = self._args
+        seconds = script.timeout_seconds + GRACE_SECONDS
+        labels = args.site.labels_with(role="hydrate")
+        task = gcp.cloudrunv2.JobTemplateTemplateArgs(
+            containers=[self._container(script)],
+            service_account=args.service_account,
+            max_retries=retries,
+            timeout=f"{seconds}s",
+        )
+        return gcp.cloudrunv2.Job(
+            f"{args.version}-{step}",
+            name=cloud_name(args.site.env, args.version, step),
+            location=args.site.region,
+            template=gcp.cloudrunv2.JobTemplateArgs(template=task, task_count=1, parallelism=1, labels=labels),
+            run_execution_token=args.token,
+            deletion_protection=False,
+            labels=labels,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[after] if after else None,
+                delete_before_replace=True,
+                custom_timeouts=_minutes((retries + 1) * seconds // 60 + 10),
+            ),
+        )
+
+    def _container(self, script: JobScript) -> gcp.cloudrunv2.JobTemplateTemplateContainerArgs:
+        environment = staging_environment(self._args.staging, self._args.size_gib)
+        return gcp.cloudrunv2.JobTemplateTemplateContainerArgs(
+            image=self._args.image,
+            # In `args` and not in `commands`: there Cloud Run would expand `$(NAME)` itself.
+            commands=["bash", "-c"],
+            args=[script.text],
+            envs=[
+                gcp.cloudrunv2.JobTemplateTemplateContainerEnvArgs(name=key, value=value)
+                for key, value in environment.items()
+            ],
+            resources=gcp.cloudrunv2.JobTemplateTemplateContainerResourcesArgs(
+                limits={"cpu": JOB_CPU, "memory": JOB_MEMORY}
+            ),
+        )
+
+
+def disk_name(env: str, model: str, digest: str, zone: str) -> str:
+    """Name in the cloud of the volume of one zone, and its device name on every host."""
+    return cloud_name(env, volume_name(model, digest, zone))
+
+
+def staging_environment(staging: Staging, size_gib: int) -> Mapping[str, str]:
+    """Environment of the jobs: what a fill makes, for the log and for the one-off price."""
+    return {
+        "SPOTRAIL_STAGING_TYPE": staging.disk_type,
+        "SPOTRAIL_STAGING_GIB": str(size_gib),
+        "SPOTRAIL_STAGING_IOPS": str(staging.iops),
+        "SPOTRAIL_STAGING_THROUGHPUT": str(staging.throughput),
+        "SPOTRAIL_HYDRATOR_MACHINE": staging.hydrator_machine,
+        "SPOTRAIL_ZONE": staging.zone,
+    }
+
+
+def _minutes(minutes: int) -> pulumi.CustomTimeouts:
+    return pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m", delete=f"{DISK_MINUTES}m")
