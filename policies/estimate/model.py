@@ -54,6 +54,8 @@ class CostComponent:
     """Date of the price; None where the book has none."""
     note: str = ""
     """The reason behind a doubt, or what the reader should know: `billed whether read or not`."""
+    spot: bool = False
+    """Whether the price is one of spot capacity."""
 
 
 @final
@@ -97,6 +99,8 @@ class ResourceEstimate:
     unpriced: tuple[Unpriced, ...] = ()
     free: str = ""
     """Why it costs nothing; empty where it bills. A free resource has no components."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know that belongs to no component."""
 
     @cached_property
     def amount(self) -> Amount:
@@ -156,8 +160,14 @@ class Estimate:
 
     @property
     def fresh(self) -> bool:
-        """Whether every price used is dated and young enough."""
-        return all(component.freshness.trusted for resource in self.resources for component in resource.components)
+        """Whether every price that the total rests on is dated and young enough."""
+        return not self.doubtful
+
+    @cached_property
+    def doubtful(self) -> tuple[CostComponent, ...]:
+        """The components whose price is stale or undated. At quantity 0 a price decides nothing."""
+        lines = (component for resource in self.resources for component in resource.components)
+        return tuple(line for line in lines if line.quantity and not line.freshness.trusted)
 
 
 def total(amounts: Iterable[Amount]) -> Amount:

@@ -1,0 +1,108 @@
+"""The price of a stack: every resource is priced by the module that claims its type, is free, or is unpriced."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from policies.estimate.free import free_type
+from policies.estimate.market import Market
+from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, Unpriced, total
+from policies.estimate.readers import tpu_places
+from policies.estimate.registry import priced_types
+from policies.hardware.errors import hint
+from policies.money import Amount
+from policies.prices.book import PriceBook
+from policies.resources import Resource, ResourceSet
+from policies.usage import Usage
+
+TPU_ITEMS: Final = "tpu."
+"""What the items of TPU chips begin with."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SpotComparison:
+    """What the spot chips of a stack cost, and what the same chips would cost on demand."""
+
+    spot: Amount
+    on_demand: Amount | None
+    """None where one of the chips has no on-demand price."""
+
+
+def estimate(resources: ResourceSet, usage: Usage, book: PriceBook, as_of: datetime.date) -> Estimate:
+    """The price of every resource of a stack. Pure and linear in the number of resources.
+
+    `as_of` is the day from which the age of a price is counted. Components and what Pulumi itself keeps (stack,
+    providers) are nothing in the cloud and are left out. Raises ResourceError for an input that cannot be what it
+    says, naming the URN.
+    """
+    market = Market(resources=resources, usage=usage, book=book, as_of=as_of, readers=tpu_places(resources))
+    subjects = tuple(resource for resource in resources if bills(resource))
+    found = tuple(price(resource, market) for resource in subjects)
+    return Estimate(
+        currency=book.currency,
+        resources=found,
+        one_off=tuple(one_off for resource in subjects for one_off in _one_off(resource, market)),
+        notes=tuple(_notes(market, found)),
+    )
+
+
+def compare_spot(
+    estimated: Estimate, resources: ResourceSet, usage: Usage, book: PriceBook, as_of: datetime.date
+) -> SpotComparison | None:
+    """The spot chips of an estimate, priced again on demand by the same code. None where nothing is on spot."""
+    dear = Market(resources=resources, usage=usage, book=book, as_of=as_of, on_demand=True)
+    on_spot = tuple(found for found in estimated.resources if any(_is_spot_chip(line) for line in found.components))
+    if not on_spot:
+        return None
+    again = tuple(price(found.resource, dear) for found in on_spot)
+    missing = any(part.item.startswith(TPU_ITEMS) for found in again for part in found.unpriced)
+    chips = (line.amount for found in again for line in found.components if line.item.startswith(TPU_ITEMS))
+    return SpotComparison(
+        spot=total(line.amount for found in on_spot for line in found.components if _is_spot_chip(line)),
+        on_demand=None if missing else total(chips),
+    )
+
+
+def bills(resource: Resource) -> bool:
+    """Whether the resource is something in a cloud, which an estimate lists."""
+    return resource.custom and not resource.type.startswith("pulumi:")
+
+
+def price(resource: Resource, market: Market) -> ResourceEstimate:
+    """The price of one resource, by its type. A type that nobody knows is unpriced, never free."""
+    known = priced_types().get(resource.type)
+    if known is not None:
+        return known.price(resource, market)
+    free = free_type(resource.type)
+    if free is not None:
+        return ResourceEstimate(resource=resource, title=free.kind, free=free.reason)
+    reason = f"spotrail has no estimate for {resource.type}"
+    return ResourceEstimate(resource=resource, unpriced=(Unpriced(item=resource.type, reason=reason),))
+
+
+def _one_off(resource: Resource, market: Market) -> Iterator[OneOff]:
+    known = priced_types().get(resource.type)
+    if known is not None:
+        yield from known.one_off(resource, market)
+
+
+def _notes(market: Market, found: tuple[ResourceEstimate, ...]) -> Iterator[str]:
+    names = tuple(dict.fromkeys(each.resource.name for each in found))
+    for key in market.usage.unmatched(names):
+        yield f"usage: {key} matches no resource of this stack.{hint(key, names)}"
+    for each in found:
+        yield from (f"{each.resource.name}: {note}" for note in each.notes)
+    yield from sorted({_doubt(line) for line in Estimate(currency="", resources=found).doubtful})
+
+
+def _doubt(line: CostComponent) -> str:
+    bought = f"{'spot' if line.spot else 'list'} price of {line.item}"
+    return f"the {bought} is {f'of {line.as_of}: stale' if line.as_of else 'undated: it counts as stale'}"
+
+
+def _is_spot_chip(line: CostComponent) -> bool:
+    return line.spot and line.item.startswith(TPU_ITEMS)

@@ -1,0 +1,156 @@
+"""Where a quantity meets its price: the one place that looks up the book and makes a line of the bill."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Final, TypeAlias, final
+
+from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
+from policies.money import Amount
+from policies.prices.book import Confidence, MissingPrice, Price, PriceBook, PriceModel
+from policies.resources import Opaque, Resource, ResourceSet, Value, dotted, texts
+from policies.usage import ResourceUsage, Usage
+
+Part: TypeAlias = CostComponent | Unpriced | UnknownInput | str
+"""What the price of a resource is made of; text is a note."""
+
+
+HOURLY: Final = frozenset({"chip-hour", "vCPU-hour", "GiB-hour", "IP-hour", "VM-hour", "hour"})
+"""Units that bill while a thing runs. The others bill by the month: for what exists, or for what was used in it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Market:
+    """Everything that a price rests on beside the resource itself."""
+
+    resources: ResourceSet
+    """The stack, for joins."""
+    usage: Usage
+    """How its resources are used."""
+    book: PriceBook
+    """What a unit costs."""
+    as_of: datetime.date
+    """The day from which the age of a price is counted."""
+    readers: tuple[str, ...] = ()
+    """Zones of the stack's TPU hosts: from there its buckets are read."""
+    on_demand: bool = False
+    """Price spot capacity as if it were on demand: the comparison that a report shows."""
+
+    def usage_of(self, resource: Resource) -> ResourceUsage:
+        """The usage of that resource."""
+        return self.usage.of(resource.name)
+
+    @cached_property
+    def _address_users(self) -> Mapping[str, tuple[Resource, ...]]:
+        found: dict[str, list[Resource]] = {}
+        for vm in self.resources.of_type("gcp:compute/instance:Instance"):
+            for text in texts(vm.inputs.get("networkInterfaces")):
+                found.setdefault(text, []).append(vm)
+        return {text: tuple(users) for text, users in found.items()}
+
+    def users_of_address(self, address: Value) -> tuple[Resource, ...]:
+        """The instances of which a network interface names that address literally."""
+        return self._address_users.get(address, ()) if isinstance(address, str) else ()
+
+    def line(
+        self,
+        name: str,
+        item: str,
+        quantity: Decimal | int,
+        unit: str,
+        location: str,
+        *,
+        model: PriceModel = PriceModel.ON_DEMAND,
+        share: Fraction = Fraction(1),
+        note: str = "",
+    ) -> CostComponent | Unpriced:
+        """One line of the bill: `quantity` of `item` at the price of `location`.
+
+        `share` is the part of the month for which it bills. Without a price in exactly `unit` the line is Unpriced:
+        no other unit, no other region and no other price model stands in.
+        """
+        amount = Decimal(quantity)
+        price = self._price(item, model, unit, location)
+        if isinstance(price, str):
+            return Unpriced(item=item, reason=price, quantity=amount, unit=unit)
+        by = Amount.by_hour if unit in HOURLY else Amount.by_month
+        return CostComponent(
+            name=name,
+            item=item,
+            quantity=amount,
+            unit=unit,
+            unit_price=price.unit_price,
+            amount=by(price.cost(amount)) * share,
+            freshness=price.freshness(self.as_of),
+            as_of=price.as_of,
+            note=joined(note, _doubt(price)),
+            spot=model is PriceModel.SPOT,
+        )
+
+    def used(
+        self,
+        resource: Resource,
+        field: str,
+        name: str,
+        item: str,
+        quantity: Decimal,
+        unit: str,
+        location: str,
+        *,
+        note: str = "",
+    ) -> Part:
+        """A line that bills by usage. At usage 0 it costs 0 and says which field to set, with or without a price."""
+        found = self.line(
+            name, item, quantity, unit, location, note=note if quantity else f"set {field_of(resource, field)}"
+        )
+        if isinstance(found, Unpriced) and not quantity:
+            return f"{name}: {found.reason}; unpriced as soon as {field_of(resource, field)} is set"
+        return found
+
+    def _price(self, item: str, model: PriceModel, unit: str, location: str) -> Price | str:
+        found = self.book.find(item, model, location)
+        if isinstance(found, MissingPrice):
+            return found.reason
+        if found.unit != unit:
+            return f"the book prices {item} by the {found.unit}, where a {unit} was expected"
+        return found
+
+
+def field_of(resource: Resource, field: str) -> str:
+    """How a user writes a usage field of that resource: `usage.checkpoints.gib`."""
+    return f"usage.{resource.name}.{field}"
+
+
+def unknown(value: Opaque, *path: str | int, decides: str) -> UnknownInput:
+    """The part of a price that hangs on an unknown or secret input; `decides` says what it decides."""
+    return UnknownInput(path=dotted(path), reason=f"{value.value}; it decides {decides}")
+
+
+def bill(resource: Resource, location: str, title: str, parts: Iterable[Part], *, free: str = "") -> ResourceEstimate:
+    """The estimate of one resource out of its parts."""
+    found = tuple(parts)
+    return ResourceEstimate(
+        resource=resource,
+        location=location,
+        title=title,
+        components=tuple(part for part in found if isinstance(part, CostComponent)),
+        unknown=tuple(part for part in found if isinstance(part, UnknownInput)),
+        unpriced=tuple(part for part in found if isinstance(part, Unpriced)),
+        notes=tuple(part for part in found if isinstance(part, str)),
+        free=free,
+    )
+
+
+def joined(*notes: str) -> str:
+    """Several notes as one."""
+    return "; ".join(note for note in notes if note)
+
+
+def _doubt(price: Price) -> str:
+    return "unconfirmed price" if price.confidence is Confidence.LOW else ""

@@ -1,0 +1,127 @@
+"""Managed instance groups: the money of an instance template stands here, times the size of the group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from policies.estimate.capacity import vm_capacity
+from policies.estimate.hosts import Fleet, Terms, fleet_parts, local_ssd_line, machine_type_of
+from policies.estimate.location import locate
+from policies.estimate.market import Market, Part, bill, unknown
+from policies.estimate.model import ResourceEstimate, UnknownInput
+from policies.estimate.registry import Priced
+from policies.estimate.shape_titles import shape_title
+from policies.estimate.traffic import traffic_parts
+from policies.estimate.volume import Inputs, read_volume, volume_parts
+from policies.hardware.slices import Shape, shapes
+from policies.resources import Opaque, Resource, ResourceSet
+
+GROUP: Final = "gcp:compute/instanceGroupManager:InstanceGroupManager"
+REGION_GROUP: Final = "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager"
+TEMPLATES: Final = (
+    "gcp:compute/instanceTemplate:InstanceTemplate",
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
+)
+AUTOSCALERS: Final = ("gcp:compute/autoscaler:Autoscaler", "gcp:compute/regionAutoscaler:RegionAutoscaler")
+POLICY: Final = "gcp:compute/resourcePolicy:ResourcePolicy"
+TEMPLATE_PATH: Final = "versions[0].instanceTemplate"
+
+
+def price(resource: Resource, market: Market) -> ResourceEstimate:
+    """Every host of the group, as its template describes it."""
+    location = locate(resource, market.resources, "region" if resource.type == REGION_GROUP else "zone")
+    size = _size(resource, market.resources)
+    template = _template(resource, market.resources)
+    unseen = [part for part in (location, size, template) if isinstance(part, UnknownInput)]
+    if isinstance(location, UnknownInput) or isinstance(size, UnknownInput) or isinstance(template, UnknownInput):
+        return bill(resource, location if isinstance(location, str) else "", "instance group", unseen)
+    if size == 0:
+        return bill(resource, location, "instance group · no hosts", (), free="its target size is 0")
+    machine_type = machine_type_of(template)
+    capacity = vm_capacity(template, market)
+    disks = tuple(_disk_parts(template, market, location, size))
+    if isinstance(machine_type, UnknownInput) or isinstance(capacity, UnknownInput):
+        unseen = [part for part in (machine_type, capacity) if isinstance(part, UnknownInput)]
+        return bill(resource, location, "instance group", (*unseen, *disks))
+    terms = Terms.of(location, capacity, market.usage_of(resource))
+    fleet = Fleet(machine_type=machine_type, terms=terms, count=size)
+    slice = _slice(resource, market.resources, fleet)
+    parts = (
+        *fleet_parts(market, template, fleet),
+        *_scratch_parts(template, market, fleet),
+        *disks,
+        *traffic_parts(market, resource, location),
+    )
+    return bill(resource, location, shape_title(slice, capacity) if slice else fleet.title, parts)
+
+
+def _size(group: Resource, resources: ResourceSet) -> int | UnknownInput:
+    size = group.integer("targetSize")
+    if isinstance(size, Opaque):
+        return unknown(size, "targetSize", decides="how many hosts bill")
+    scaled = resources.dependents(group, *AUTOSCALERS)
+    if scaled and group.inputs.get("targetSize") is None:
+        return UnknownInput(path="targetSize", reason=f"set by the autoscaler {scaled[0].name}, hour by hour")
+    return size or 0
+
+
+def _template(group: Resource, resources: ResourceSet) -> Resource | UnknownInput:
+    found = resources.references(group, "versions", *TEMPLATES)
+    if len(found) == 1:
+        return found[0]
+    reason = (
+        f"{len(found)} templates: what part of the group each has is not priced"
+        if found
+        else "the template is not in this stack; it decides what a host costs"
+    )
+    return UnknownInput(path=TEMPLATE_PATH, reason=reason)
+
+
+def _slice(group: Resource, resources: ResourceSet, fleet: Fleet) -> Shape | None:
+    """The slice that the hosts form, where a workload policy makes one slice of them."""
+    for policy in resources.references(group, "resourcePolicies", POLICY):
+        topology = policy.value("workloadPolicy", "acceleratorTopology")
+        for shape in shapes().values():
+            if shape.topology == topology and (shape.hosts, shape.chips) == (fleet.count, fleet.chips):
+                return shape
+    return None
+
+
+def _disk_parts(template: Resource, market: Market, location: str, count: int) -> Iterator[Part]:
+    """The disks that every host gets of its own. A disk that exists already bills for itself."""
+    disks = template.items("disks")
+    if isinstance(disks, Opaque):
+        yield unknown(disks, "disks", decides="what the disks of a host cost")
+        return
+    for index in range(len(disks)):
+        at = ("disks", index)
+        if template.value(*at, "source") or _is_scratch(template, index):
+            continue
+        image = UnknownInput(path=f"disks[{index}].diskSizeGb", reason="not set: the size of its source decides")
+        volume = read_volume(template, Inputs(at=at, type="diskType", size="diskSizeGb"), (image, ""))
+        if isinstance(volume, UnknownInput):
+            yield volume
+            continue
+        name = "boot disk" if template.value(*at, "boot") is True else f"disk {index}"
+        yield from volume_parts(market, volume, location, count=count, name=name)
+
+
+def _scratch_parts(template: Resource, market: Market, fleet: Fleet) -> Iterator[Part]:
+    disks = template.items("disks")
+    sizes = () if isinstance(disks, Opaque) else tuple(i for i in range(len(disks)) if _is_scratch(template, i))
+    for index in sizes:
+        gib = template.integer("disks", index, "diskSizeGb")
+        if isinstance(gib, Opaque):
+            yield unknown(gib, "disks", index, "diskSizeGb", decides="how much local SSD bills")
+        elif gib:
+            yield local_ssd_line(market, gib * fleet.count, fleet.terms)
+        else:
+            yield UnknownInput(path=f"disks[{index}].diskSizeGb", reason="not set; it decides how much local SSD bills")
+
+
+def _is_scratch(template: Resource, index: int) -> bool:
+    return template.value("disks", index, "type") == "SCRATCH"
+
+
+PRICED: Final = Priced(types=(GROUP, REGION_GROUP), price=price)

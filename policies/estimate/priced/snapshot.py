@@ -1,0 +1,89 @@
+"""Snapshots and images: by the bytes that they hold, at most the size of the disk they were taken of."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final
+
+from policies.estimate.disk_sizes import SNAPSHOT, snapshot_gib, source_disk_gib
+from policies.estimate.location import locate, segment_after
+from policies.estimate.market import Market, Part, bill, field_of, unknown
+from policies.estimate.model import ResourceEstimate, UnknownInput
+from policies.estimate.registry import Priced
+from policies.resources import Opaque, Resource
+
+IMAGE: Final = "gcp:compute/image:Image"
+UPPER: Final = "at most: the size of the disk; what bills are its compressed bytes"
+MULTI_REGIONS: Final = (("us-", "us"), ("northamerica-", "us"), ("europe-", "eu"), ("asia-", "asia"))
+"""The multi-region in which a snapshot of a disk of those regions is stored, where nothing is said."""
+
+
+def price(resource: Resource, market: Market) -> ResourceEstimate:
+    """The capacity of one snapshot or image."""
+    is_snapshot = resource.type == SNAPSHOT
+    kind = str(resource.text("snapshotType") or "STANDARD").lower() if is_snapshot else "custom"
+    item = f"snapshot.{kind}.capacity" if is_snapshot else "image.capacity"
+    title = f"snapshot · {kind}" if is_snapshot else "image"
+    location = _location(resource, market)
+    held = _held(resource, market)
+    if isinstance(location, UnknownInput) or isinstance(held, UnknownInput):
+        unseen = [part for part in (location, held) if isinstance(part, UnknownInput)]
+        return bill(resource, location if isinstance(location, str) else "", title, unseen)
+    gib, note = held
+    part: Part = market.line("capacity", item, gib, "GiB-month", location, note=note)
+    return bill(resource, location, title, (part,))
+
+
+def _held(resource: Resource, market: Market) -> tuple[Decimal, str] | UnknownInput:
+    """How many GiB, and a note. What usage says comes first."""
+    used = market.usage_of(resource).gib
+    if used:
+        return used, "as usage says"
+    if resource.type == SNAPSHOT:
+        size = snapshot_gib(resource, market.resources)
+    else:
+        size = source_disk_gib(resource, market.resources)
+        if size is None:
+            found = resource.integer("diskSizeGb")
+            size = unknown(found, "diskSizeGb", decides="how much is held") if isinstance(found, Opaque) else found
+    if isinstance(size, UnknownInput):
+        return size
+    if size is None:
+        reason = f"the disk is not in this stack and nothing says its size: set {field_of(resource, 'gib')}"
+        return UnknownInput(path="sourceDisk", reason=reason)
+    return Decimal(size), UPPER
+
+
+def _location(resource: Resource, market: Market) -> str | UnknownInput:
+    stored = resource.items("storageLocations")
+    if isinstance(stored, Opaque):
+        return unknown(stored, "storageLocations", decides="the price of a GiB")
+    if stored:
+        first = resource.text("storageLocations", 0)
+        return (
+            unknown(first, "storageLocations", 0, decides="the price")
+            if isinstance(first, Opaque)
+            else str(first).lower()
+        )
+    origin = _origin(resource, market)
+    if isinstance(origin, UnknownInput):
+        return origin
+    nearest = next((multi for prefix, multi in MULTI_REGIONS if origin.startswith(prefix)), None)
+    reason = f"not set: Google takes the multi-region nearest to {origin}, which is not in our table"
+    return nearest or UnknownInput(path="storageLocations", reason=reason)
+
+
+def _origin(resource: Resource, market: Market) -> str | UnknownInput:
+    """Where the disk is that it was taken of."""
+    found = locate(resource, market.resources, "zone", decides="where it is stored")
+    if isinstance(found, str):
+        return found
+    disks = market.resources.references(resource, "sourceDisk", "gcp:compute/disk:Disk")
+    if disks:
+        return locate(disks[0], market.resources, "zone", decides="where it is stored")
+    source = resource.text("sourceDisk")
+    zone = segment_after(source, "zones") if isinstance(source, str) else None
+    return zone.lower() if zone else found
+
+
+PRICED: Final = Priced(types=(SNAPSHOT, IMAGE), price=price)
