@@ -1,0 +1,56 @@
+"""What a bucket is for, as far as its labels and names say: rules treat checkpoints and datasets differently."""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import Final, final
+
+from policies.resources import Resource, cloud_name
+
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+
+
+@final
+class Purpose(enum.Enum):
+    """What a bucket holds."""
+
+    CHECKPOINTS = "checkpoints"
+    """Written and deleted again and again, and all that a preempted run has."""
+    TEMPORARY = "temporary files"
+    """Written and deleted again and again."""
+    DATASETS = "datasets"
+    """Read in every epoch."""
+    MODELS = "models"
+    """Read at every start."""
+    OTHER = "something else"
+
+    @property
+    def churns(self) -> bool:
+        """Whether most of what is written is soon deleted or overwritten."""
+        return self in (Purpose.CHECKPOINTS, Purpose.TEMPORARY)
+
+    @property
+    def read_often(self) -> bool:
+        """Whether accelerators read it while they bill."""
+        return self in (Purpose.CHECKPOINTS, Purpose.DATASETS, Purpose.MODELS)
+
+
+_WORDS: Final = {
+    Purpose.CHECKPOINTS: ("checkpoint", "checkpoints", "ckpt", "ckpts"),
+    Purpose.TEMPORARY: ("tmp", "temp", "temporary", "scratch"),
+    Purpose.DATASETS: ("dataset", "datasets", "data", "corpus", "tokens"),
+    Purpose.MODELS: ("model", "models", "weights"),
+}
+
+
+def purpose_of(bucket: Resource) -> Purpose:
+    """By a word of its label `role` (or `purpose`), else of its logical name, else of its name in the cloud."""
+    for text in (bucket.value("labels", "role"), bucket.value("labels", "purpose"), bucket.name, cloud_name(bucket)):
+        if not isinstance(text, str):
+            continue
+        words = set(re.split(r"[^a-z0-9]+", text.lower()))
+        for purpose, known in _WORDS.items():
+            if words.intersection(known):
+                return purpose
+    return Purpose.OTHER

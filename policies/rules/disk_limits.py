@@ -1,0 +1,47 @@
+"""Sizes and performance that no disk of the type can have: refused by Google, never rounded by us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from policies.hardware.disks import check_disk, disk_types
+from policies.resources import Opaque, Resource
+from policies.rules.attachments import DISK, DISKS
+from policies.rules.disks import type_of
+from policies.rules.model import Context, Rule, Severity, Violation
+
+
+def _check(disk: Resource, context: Context) -> Iterator[Violation]:
+    kind = type_of(disk)
+    if isinstance(kind, Opaque):
+        yield Violation.hidden("type", kind)
+        return
+    values: dict[str, int | None] = {}
+    for key in ("size", "provisionedThroughput", "provisionedIops"):
+        value = disk.integer(key)
+        if isinstance(value, Opaque):
+            yield Violation.hidden(key, value)
+        values[key] = None if isinstance(value, Opaque) else value
+    size = values["size"]
+    # The limits of performance hang on the size: while nobody can see it they are not judged.
+    judged = not isinstance(disk.value("size"), Opaque)
+    throughput, iops = (values[key] if judged else None for key in ("provisionedThroughput", "provisionedIops"))
+    yield from (Violation(message=fault) for fault in check_disk(kind, size, throughput, iops))
+    known = disk_types().get(kind)
+    if known and disk.type != DISK and not known.regional:
+        yield Violation(message=f"{kind} cannot be replicated in two zones; make it a zonal disk")
+
+
+RULE: Final = Rule(
+    id="DISK-LIMITS",
+    title="Size, throughput and IOPS of a disk are within the limits of its type",
+    severity=Severity.ERROR,
+    applies_to=DISKS,
+    remediation=(
+        "Set spotrail:model.size_gib and spotrail:model.throughput (size, provisionedThroughput, provisionedIops) "
+        "within the limits; for Hyperdisk ML 4 to 65,536 GiB and 400 MiB/s to 1,600 a GiB."
+    ),
+    url="https://docs.cloud.google.com/compute/docs/disks/hyperdisks",
+    check=_check,
+)

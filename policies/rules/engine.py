@@ -1,0 +1,124 @@
+"""Runs the rules over a stack: violations become findings, waivers cover them, and what passed is counted."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, final
+
+from policies.errors import InputError
+from policies.estimate.model import Estimate
+from policies.prices.book import PriceBook, shipped_book
+from policies.resources import STACK_TYPE, Resource, ResourceSet
+from policies.rules.model import Context, Finding, Rule, Severity, Violation, Waiver
+from policies.rules.registry import rules
+
+UNDECIDED: Final = "cannot tell yet: "
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What the rules say about a stack."""
+
+    findings: tuple[Finding, ...]
+    """Worst first, then by money, rule and URN; the waived ones are among them."""
+    passed: tuple[Rule, ...]
+    """Rules that looked at something and found nothing, not even something waived or undecided."""
+    idle: tuple[Rule, ...] = ()
+    """Rules that nothing in the stack concerns."""
+
+
+def run_rules(
+    resources: ResourceSet,
+    estimate: Estimate,
+    as_of: datetime.date,
+    waivers: Sequence[Waiver] = (),
+    *,
+    book: PriceBook | None = None,
+    only: Iterable[Rule] | None = None,
+) -> Judgement:
+    """Judge a stack by every rule, or by `only` some.
+
+    `book` are the prices that `estimate` was made with (default: the shipped ones). An input that cannot be what it
+    says becomes an error finding and stops nobody else.
+    """
+    context = Context(
+        resources=resources,
+        estimate=estimate,
+        as_of=as_of,
+        book=shipped_book() if book is None else book,
+        waivers=tuple(waivers),
+    )
+    findings: dict[tuple[str, str], Finding] = {}
+    passed: list[Rule] = []
+    idle: list[Rule] = []
+    for rule in rules().values() if only is None else only:
+        subjects = subjects_of(rule, resources)
+        found = [finding for subject in subjects for finding in judge(rule, subject, context)]
+        for finding in found:
+            findings.setdefault(_identity(finding), finding)
+        if not found:
+            (passed if subjects else idle).append(rule)
+    return Judgement(
+        findings=tuple(sorted(findings.values(), key=_order)),
+        passed=tuple(passed),
+        idle=tuple(idle),
+    )
+
+
+def judge(rule: Rule, resource: Resource, context: Context) -> Iterator[Finding]:
+    """The findings of one rule about one resource."""
+    try:
+        for violation in rule.check(resource, context):
+            yield _cover(_finding(rule, resource, violation), context)
+    except InputError as error:
+        message = str(error).removeprefix(f"{resource.urn}: ")
+        yield _cover(Finding(rule=rule, severity=Severity.ERROR, urn=resource.urn, message=message), context)
+
+
+def subjects_of(rule: Rule, resources: ResourceSet) -> tuple[Resource, ...]:
+    """The resources that a rule applies to. A set without its stack resource still has a stack to judge."""
+    subjects = resources.of_type(*rule.applies_to)
+    if not subjects and STACK_TYPE in rule.applies_to and len(resources):
+        return (_stack_of(resources),)
+    return subjects
+
+
+def _stack_of(resources: ResourceSet) -> Resource:
+    stack, project = next(iter(resources)).urn.removeprefix("urn:pulumi:").split("::")[:2]
+    name = f"{project}-{stack}"
+    return Resource(
+        urn=f"urn:pulumi:{stack}::{project}::{STACK_TYPE}::{name}", type=STACK_TYPE, name=name, custom=False
+    )
+
+
+def _finding(rule: Rule, resource: Resource, violation: Violation) -> Finding:
+    severity = max(rule.severity, violation.severity or rule.severity, key=lambda level: level.rank)
+    return Finding(
+        rule=rule,
+        severity=severity if violation.decided else Severity.INFO,
+        urn=resource.urn,
+        message=violation.message if violation.decided else UNDECIDED + violation.message,
+        monthly=violation.monthly,
+        decided=violation.decided,
+    )
+
+
+def _cover(finding: Finding, context: Context) -> Finding:
+    for waiver in context.waivers:
+        if waiver.covers(finding.rule.id, finding.urn, context.as_of):
+            return replace(finding, waived=f"{waiver.reason}, until {waiver.until}")
+    return finding
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    """What makes a finding worth telling once: several rules stumble over one malformed input with one message."""
+    return finding.urn, finding.message
+
+
+def _order(finding: Finding) -> tuple[int, Fraction, str, str]:
+    money = finding.monthly.per_month if finding.monthly else Fraction(0)
+    return finding.severity.rank, -money, finding.rule.id, finding.urn

@@ -1,0 +1,80 @@
+"""Buckets in another region than the TPUs: every read of every epoch bills the transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from policies.estimate.location import locate
+from policies.estimate.model import UnknownInput, total
+from policies.estimate.readers import tpu_places
+from policies.estimate.routes import transfer_item
+from policies.hardware.zones import is_zone, region_of
+from policies.money import Amount
+from policies.resources import Opaque, Resource, texts
+from policies.rules.bills import a_month, lines_of
+from policies.rules.buckets import BUCKET
+from policies.rules.machines import SLICES, is_tpu
+from policies.rules.model import Context, Rule, Severity, Violation
+
+TRANSFER: Final = "transfer."
+MULTI_REGIONS: Final = ("us", "eu", "asia")
+
+
+def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
+    hosts = tpu_places(context.resources)
+    if not hosts:
+        if any(is_tpu(each, context.resources) is not False for each in context.resources.of_type(*SLICES)):
+            yield Violation(message="the zone of the TPUs is not known", decided=False)
+        return
+    location = locate(bucket, context.resources, "location", decides="whether reads are billed")
+    if isinstance(location, UnknownInput):
+        yield Violation(message=f"{location.path}: {location.reason}", decided=False)
+        return
+    placed = bucket.value("customPlacementConfig", "dataLocations")
+    if isinstance(placed, Opaque):
+        yield Violation.hidden("customPlacementConfig.dataLocations", placed)
+        return
+    homes = {text.lower() for text in texts(placed)}
+    away = sorted({place for place in map(_region, hosts) if place not in homes and transfer_item(location, place)})
+    if away:
+        money = _money(bucket, context)
+        yield Violation(message=f"{_said(location, away)}. {_amount(bucket, money)}", monthly=money)
+
+
+def _region(place: str) -> str:
+    return region_of(place) if is_zone(place) else place
+
+
+def _said(location: str, away: list[str]) -> str:
+    where = f"the bucket is in {location.upper()} and the TPUs are in {', '.join(away)}"
+    if location in MULTI_REGIONS:
+        return f"{where}: reads from a multi-region are billed too, even on its own continent"
+    return f"{where}: cross-region reads are billed"
+
+
+def _amount(bucket: Resource, money: Amount | None) -> str:
+    if money is None:
+        return f"How much is not known: set usage.{bucket.name}.epochs, dataset_gib and readers"
+    return a_month(money)
+
+
+def _money(bucket: Resource, context: Context) -> Amount | None:
+    lines = [
+        line for line in lines_of(bucket, context) if line.item.startswith(TRANSFER) and "internet" not in line.item
+    ]
+    return total(line.amount for line in lines) if lines else None
+
+
+RULE: Final = Rule(
+    id="GCS-REGION",
+    title="Buckets are in the region of the TPUs that read them",
+    severity=Severity.WARNING,
+    applies_to=(BUCKET,),
+    remediation=(
+        "Set location to the region of the TPUs (the Buckets component takes that of spotrail:zone), or put a cache of "
+        "the bucket in the zone."
+    ),
+    url="https://cloud.google.com/storage/pricing#network-buckets",
+    check=_check,
+)

@@ -1,0 +1,115 @@
+"""What a resource is as machines: whether they are TPU hosts, how many, on which terms, described by what."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from policies.estimate.capacity import Capacity, tpu_capacity, vm_capacity
+from policies.estimate.location import last_segment
+from policies.estimate.market import Market
+from policies.estimate.model import UnknownInput
+from policies.hardware.errors import HardwareError
+from policies.hardware.slices import Shape, shape, shape_of_topology
+from policies.resources import UNKNOWN, Opaque, Resource, ResourceError, ResourceSet
+from policies.rules.model import Context
+from policies.usage import Usage
+
+NODE: Final = "gcp:tpu/v2Vm:V2Vm"
+QUEUED: Final = "gcp:tpu/v2QueuedResource:V2QueuedResource"
+INSTANCE: Final = "gcp:compute/instance:Instance"
+TEMPLATES: Final = (
+    "gcp:compute/instanceTemplate:InstanceTemplate",
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
+)
+GROUPS: Final = (
+    "gcp:compute/instanceGroupManager:InstanceGroupManager",
+    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
+)
+SLICES: Final = (NODE, QUEUED, INSTANCE, *GROUPS)
+"""Types that bill TPU chips. A group bills for what its template describes."""
+DESCRIBED: Final = (INSTANCE, *TEMPLATES)
+"""Types that describe machines of Compute Engine."""
+_TPU_SERIES: Final = re.compile(r"ct[0-9]")
+
+
+def description_of(resource: Resource, resources: ResourceSet) -> Resource | None:
+    """What describes its machines: the template of a group, else itself. None for a group whose template is no part
+    of the stack."""
+    if resource.type not in GROUPS:
+        return resource
+    return next(iter(resources.references(resource, "versions", *TEMPLATES)), None)
+
+
+def groups_of(template: Resource, resources: ResourceSet) -> tuple[Resource, ...]:
+    """The groups that make machines of a template: by what Pulumi recorded, else by the name that they give."""
+    recorded = resources.dependents(template, *GROUPS)
+    candidates = recorded or resources.of_type(*GROUPS)
+    return tuple(group for group in candidates if description_of(group, resources) is template)
+
+
+def machine_type(resource: Resource) -> str | Opaque | None:
+    """The machine type of an instance or template, without the link around it."""
+    found = resource.text("machineType")
+    return last_segment(found) if isinstance(found, str) else found
+
+
+def is_tpu(resource: Resource, resources: ResourceSet) -> bool | Opaque:
+    """Whether its machines are TPU hosts; Opaque where the machine type is not known."""
+    if resource.type in (NODE, QUEUED):
+        return True
+    described = description_of(resource, resources)
+    found = machine_type(described) if described else None
+    return found if isinstance(found, Opaque) else bool(found and _TPU_SERIES.match(found))
+
+
+def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
+    """How many machines it makes: the hosts of a slice, the size of a group, of all groups of a template, else 1."""
+    if resource.type == NODE:
+        found = shape_of(resource)
+        return found if isinstance(found, Opaque) else found.hosts if found else 1
+    if resource.type in GROUPS:
+        size = resource.integer("targetSize")
+        return 0 if size is None else size
+    if resource.type in TEMPLATES:
+        sizes = [machines_of(group, resources) for group in groups_of(resource, resources)]
+        return (
+            UNKNOWN if any(isinstance(size, Opaque) for size in sizes) else sum(s for s in sizes if isinstance(s, int))
+        )
+    return 1
+
+
+def shape_of(node: Resource) -> Shape | Opaque | None:
+    """The shape of a TPU of the TPU API; None where what it says is no v6e shape, or nothing is said."""
+    name = node.text("acceleratorType")
+    grid = node.text("acceleratorConfig", "topology")
+    for found in (name, grid):
+        if isinstance(found, Opaque):
+            return found
+    try:
+        if isinstance(name, str):
+            return shape(name)
+        return shape_of_topology(grid) if isinstance(grid, str) else None
+    except HardwareError:
+        return None
+
+
+def asked_terms(described: Resource, context: Context) -> Capacity | UnknownInput:
+    """The terms on which a TPU node, instance or template asks for capacity, as the estimate reads them.
+
+    Raises ResourceError for flags that contradict each other.
+    """
+    market = Market(resources=context.resources, usage=Usage(), book=context.book, as_of=context.as_of)
+    return (tpu_capacity if described.type == NODE else vm_capacity)(described, market)
+
+
+def terms_of(resource: Resource, context: Context) -> Capacity | UnknownInput | None:
+    """The terms of whatever bills chips; None where they contradict each other, which TPU-CAPACITY-CONFLICT reports,
+    and for a group whose template is no part of the stack."""
+    if resource.type == QUEUED:
+        return Capacity.ON_DEMAND
+    described = description_of(resource, context.resources)
+    try:
+        return None if described is None else asked_terms(described, context)
+    except ResourceError:
+        return None

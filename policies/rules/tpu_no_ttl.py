@@ -1,0 +1,50 @@
+"""A slice that nothing ends: the bound of what a forgotten one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from policies.resources import Opaque, Resource
+from policies.rules.bills import a_month, cost_of
+from policies.rules.labels import label
+from policies.rules.machines import QUEUED, SLICES, description_of, is_tpu
+from policies.rules.model import Context, Rule, Severity, Violation
+
+
+def _check(resource: Resource, context: Context) -> Iterator[Violation]:
+    tpu = is_tpu(resource, context.resources)
+    described = description_of(resource, context.resources)
+    if isinstance(tpu, Opaque):
+        yield Violation.hidden("machineType", tpu)
+    if tpu is not True or described is None:
+        return
+    bound, ttl = described.value("scheduling", "maxRunDuration", "seconds"), label(described, "ttl", context.resources)
+    if any(value is not None and not isinstance(value, Opaque) for value in (bound, ttl)):
+        return
+    for path, value in (("scheduling.maxRunDuration", bound), ("label ttl", ttl)):
+        if isinstance(value, Opaque):
+            yield Violation.hidden(path, value)
+            return
+    cost = cost_of(resource, context)
+    yield Violation(message=f"{_said(resource)}, so nothing ends it: {a_month(cost)} if it is forgotten", monthly=cost)
+
+
+def _said(resource: Resource) -> str:
+    if resource.type == QUEUED:
+        return "a V2QueuedResource has neither a run duration nor labels"
+    return "it has neither scheduling.maxRunDuration nor a label ttl"
+
+
+RULE: Final = Rule(
+    id="TPU-NO-TTL",
+    title="Every slice is bounded by a run duration or a ttl label",
+    severity=Severity.WARNING,
+    applies_to=SLICES,
+    remediation=(
+        "Set spotrail:ttl (label ttl, on which the guard acts) and spotrail:slices.<name>.max_run_hours "
+        "(scheduling.maxRunDuration, which Compute Engine enforces itself)."
+    ),
+    url="https://docs.cloud.google.com/compute/docs/instances/limit-vm-runtime",
+    check=_check,
+)
