@@ -60,7 +60,7 @@ class Buckets(pulumi.ComponentResource):
         self.checkpoints = self._bucket(CHECKPOINTS, soft_delete=NO_SOFT_DELETE)
         self.datasets = self._bucket(DATASETS, soft_delete=WEEK_SECONDS)
         self.models = self._bucket(MODELS, soft_delete=NO_SOFT_DELETE, versioned=True)
-        self.register_outputs({purpose: bucket.url for purpose, bucket in self.all.items()})
+        self.register_outputs({purpose: bucket.name for purpose, bucket in self.all.items()})
 
     @property
     def all(self) -> Mapping[str, gcp.storage.Bucket]:

@@ -60,7 +60,6 @@ PIPELINE_PERMISSIONS: Final[Mapping[str, str]] = {
     "compute.disks.get": "whether a disk is left from an earlier try, and whether anything still uses it",
     "compute.disks.setLabels": "owner, env and ttl on what bills",
     "compute.disks.use": "attach the staging disk to the hydrator",
-    "compute.instances.attachDisk": "the same, from the instance's side",
     "compute.instances.create": "the hydrator",
     "compute.instances.delete": "the hydrator when it has reported, or failed",
     "compute.instances.get": "whether the hydrator lives",
@@ -73,6 +72,7 @@ PIPELINE_PERMISSIONS: Final[Mapping[str, str]] = {
     "compute.snapshots.get": "whether the snapshot is READY before the staging disk goes",
     "compute.subnetworks.use": "a network interface without an external address",
     "compute.zoneOperations.get": "wait for all of these",
+    "compute.zones.get": "gcloud looks whether the zone is still in service",
 }
 """What the jobs of the model volume call, and why."""
 CI_ROLES: Final[Mapping[str, str]] = {
@@ -199,7 +199,7 @@ class Identity(pulumi.ComponentResource):
         pool = gcp.iam.WorkloadIdentityPool(
             "ci-pool",
             workload_identity_pool_id=cloud_name(site.env, "github"),
-            display_name=f"spotrail {site.env}: GitHub",
+            display_name=cloud_name(site.env, "github"),
             project=site.project,
             opts=pulumi.ResourceOptions(parent=self),
         )

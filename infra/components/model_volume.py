@@ -5,9 +5,10 @@ The chain, each link waiting for the one before it:
 1. job `fill`: a Cloud Run job that runs as soon as it exists and is ready only when that execution has succeeded
    (`run_execution_token`). It makes a staging disk and a hydrator VM, which copies the model and verifies its digests;
 2. the snapshot of the staging disk, in the region of the bucket;
-3. one Hyperdisk ML volume a zone from the snapshot, READ_ONLY_MANY from the start: a volume of this type cannot be
-   made writable from a snapshot, and cannot be written by many;
-4. job `clean`: removes the staging disk once the snapshot is there. It may try again, since it can run twice.
+3. job `clean`: waits until the snapshot is READY, which is later than created, and removes the staging disk. It may
+   try again, since it can run twice;
+4. one Hyperdisk ML volume a zone from the snapshot, READ_ONLY_MANY from the start: a volume of this type cannot be
+   made writable from a snapshot, and cannot be written by many.
 
 A volume is named by the digest of the model's manifest, in Pulumi as in the cloud. A new version is therefore a new
 chain beside the old one: Pulumi makes the new volumes, moves the readers, and deletes what is no longer in the program
@@ -107,21 +108,21 @@ class ModelVolumeArgs:
 
 @final
 class ModelVolume(pulumi.ComponentResource):
-    """The chain from `fill` to `clean`."""
+    """The chain from `fill` to the volumes."""
 
     fill: gcp.cloudrunv2.Job
     snapshot: gcp.compute.Snapshot
+    clean: gcp.cloudrunv2.Job
     disks: Mapping[str, gcp.compute.Disk]
     """By zone."""
-    clean: gcp.cloudrunv2.Job
 
     def __init__(self, name: str, args: ModelVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("spotrail:infra:ModelVolume", name, None, opts)
         self._args = args
         self.fill = self._job("fill", args.fill, retries=0, after=None)
         self.snapshot = self._snapshot()
-        self.disks = {zone: self._disk(zone) for zone in args.zones}
         self.clean = self._job("clean", args.clean, retries=CLEAN_RETRIES, after=self.snapshot)
+        self.disks = {zone: self._disk(zone) for zone in args.zones}
         self.register_outputs(
             {"snapshot": self.snapshot.id, "volumes": {zone: disk.id for zone, disk in self.disks.items()}}
         )
@@ -129,9 +130,9 @@ class ModelVolume(pulumi.ComponentResource):
     def mount_in(self, zone: str) -> ModelMount:
         """What a host in `zone` attaches. Raises KeyError where the zone has no volume."""
         disk = self.disks[zone]
-        return ModelMount(disk_id=disk.id, disk_name=disk.name, device_name=self._args_name(zone))
+        return ModelMount(disk_id=disk.id, disk_name=disk.name, device_name=self._disk_name(zone))
 
-    def _args_name(self, zone: str) -> str:
+    def _disk_name(self, zone: str) -> str:
         return disk_name(self._args.site.env, self._args.model, self._args.manifest_sha256, zone)
 
     def _snapshot(self) -> gcp.compute.Snapshot:
@@ -150,7 +151,7 @@ class ModelVolume(pulumi.ComponentResource):
         args = self._args
         return gcp.compute.Disk(
             volume_name(args.model, args.manifest_sha256, zone),
-            name=self._args_name(zone),
+            name=self._disk_name(zone),
             zone=zone,
             type=MODEL_VOLUME_TYPE,
             size=args.size_gib,
@@ -160,7 +161,10 @@ class ModelVolume(pulumi.ComponentResource):
             labels=args.site.labels_with(role="model"),
             # A snapshot that is renamed or removed one day must not replace a volume that is being read.
             opts=pulumi.ResourceOptions(
-                parent=self, ignore_changes=["snapshot"], custom_timeouts=_minutes(DISK_MINUTES)
+                parent=self,
+                depends_on=[self.clean],
+                ignore_changes=["snapshot"],
+                custom_timeouts=_minutes(DISK_MINUTES),
             ),
         )
 

@@ -4,7 +4,7 @@
 - Target size policy BULK: all hosts or none. Half a slice trains nothing and bills.
 - Repair off: a host that ran its time, or was preempted, would be brought back by the group, past every bound.
 - Update policy OPPORTUNISTIC: the group never exchanges hosts by itself. A new template replaces the group as a whole,
-  the old one first, since a slice with two kinds of hosts has no use.
+  the old one first, since a slice with two kinds of hosts has no use. Whoever rolls by hand rolls all hosts at once.
 - A template cannot change and cannot go while a group uses it: Google gets a prefix and makes the name, so that the
   new one stands before the old one goes.
 - `up` does not wait for the hosts: spot capacity comes when it comes, and BULK waits for it at Google's.
@@ -39,9 +39,15 @@ def make(name: str, args: TpuSliceArgs, parent: pulumi.Resource) -> gcp.compute.
         resource_policies=gcp.compute.InstanceGroupManagerResourcePoliciesArgs(workload_policy=topology.self_link),
         target_size_policies=[gcp.compute.InstanceGroupManagerTargetSizePolicyArgs(mode="BULK")],
         instance_lifecycle_policy=gcp.compute.InstanceGroupManagerInstanceLifecyclePolicyArgs(
-            default_action_on_failure="DO_NOTHING", force_update_on_repair="NO"
+            default_action_on_failure="DO_NOTHING"
         ),
-        update_policy=gcp.compute.InstanceGroupManagerUpdatePolicyArgs(type="OPPORTUNISTIC", minimal_action="REPLACE"),
+        update_policy=gcp.compute.InstanceGroupManagerUpdatePolicyArgs(
+            type="OPPORTUNISTIC",
+            minimal_action="REPLACE",
+            replacement_method="RECREATE",
+            max_surge_fixed=0,
+            max_unavailable_fixed=plan.shape.hosts,
+        ),
         wait_for_instances=False,
         opts=pulumi.ResourceOptions(
             parent=parent,
