@@ -1,0 +1,115 @@
+"""From what the SDK registered to the resources of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from pulumi.runtime.proto import resource_pb2
+
+from infra.engine.position import Trace, program_order
+from infra.engine.urns import Namer, name_of
+from infra.engine.wire import Wire, decode_all
+from policies.resources import PROVIDER_PREFIX, SECRET, Resource, ResourceOptions, ResourceSet
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """One resource as it was registered, its values still on the wire. Its repr shows no value: one may be secret."""
+
+    urn: str
+    """Its URN."""
+    type: str
+    """Its type token."""
+    custom: bool
+    """Whether it is something in the cloud, or a provider."""
+    trace: Trace = field(default=(), repr=False)
+    """Where in the program it was made."""
+    inputs: Mapping[str, Wire] = field(default_factory=dict, repr=False)
+    """What the program asked for, after all transforms."""
+    outputs: Mapping[str, Wire] = field(default_factory=dict, repr=False)
+    """What the provider answered, or what a component registered."""
+    options: ResourceOptions = field(default=ResourceOptions(), repr=False)
+    """What the program said beside the inputs."""
+    external: bool = False
+    """Whether it was only read: it exists already and belongs to somebody else."""
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether it is a provider and nothing in the cloud."""
+        return self.type.startswith(PROVIDER_PREFIX)
+
+
+def options_of(request: resource_pb2.RegisterResourceRequest, provider: str, namer: Namer) -> ResourceOptions:
+    """The options of a registration; `provider` is its provider reference."""
+    return ResourceOptions(
+        parent=request.parent or None,
+        provider=provider,
+        dependencies=tuple(sorted(request.dependencies)),
+        property_dependencies={
+            key: tuple(sorted(request.propertyDependencies[key].urns))
+            for key in sorted(request.propertyDependencies)
+            if request.propertyDependencies[key].urns
+        },
+        protect=request.protect,
+        retain_on_delete=request.retainOnDelete,
+        delete_before_replace=request.deleteBeforeReplace,
+        ignore_changes=tuple(request.ignoreChanges),
+        replace_on_changes=tuple(request.replaceOnChanges),
+        deleted_with=request.deletedWith,
+        additional_secret_outputs=tuple(sorted(request.additionalSecretOutputs)),
+        aliases=tuple(namer.alias(alias, request.type, request.name, request.parent) for alias in request.aliases),
+        custom_timeouts=_timeouts(request.customTimeouts),
+        import_id=request.importId,
+    )
+
+
+def _timeouts(timeouts: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> dict[str, str]:
+    named = {"create": timeouts.create, "update": timeouts.update, "delete": timeouts.delete}
+    return {name: text for name, text in named.items() if text}
+
+
+def resource_of(registration: Registration, properties: Collection[str] | None = None) -> Resource:
+    """The resource of the graph.
+
+    `properties` are the inputs that its type knows; outputs beside these and its inputs are left out, since the
+    provider answers with names and places before it knows whether the type has them. None keeps all.
+    """
+    outputs = decode_all(registration.outputs)
+    if properties is not None:
+        outputs = {key: value for key, value in outputs.items() if key in properties or key in registration.inputs}
+    secrets = set(registration.options.additional_secret_outputs) & outputs.keys()
+    return Resource(
+        urn=registration.urn,
+        type=registration.type,
+        name=name_of(registration.urn),
+        custom=registration.custom,
+        inputs=decode_all(registration.inputs),
+        outputs={**outputs, **dict.fromkeys(secrets, SECRET)},
+        options=registration.options,
+    )
+
+
+def in_order(registrations: Iterable[Registration]) -> tuple[Registration, ...]:
+    """`registrations` in the order of the program, providers first: the same in every run."""
+    by_urn = {registration.urn: registration for registration in registrations}
+    order = program_order(
+        traces={urn: registration.trace for urn, registration in by_urn.items()},
+        parents={urn: registration.options.parent or "" for urn, registration in by_urn.items()},
+        first=sorted(urn for urn, registration in by_urn.items() if registration.is_provider),
+    )
+    return tuple(by_urn[urn] for urn in order)
+
+
+def split(
+    registrations: Iterable[Registration], properties: Mapping[str, Collection[str]]
+) -> tuple[ResourceSet, tuple[Resource, ...]]:
+    """The stack's own resources, and those that it only reads. `properties` by type token, as for `resource_of`."""
+    ours: list[Resource] = []
+    external: list[Resource] = []
+    for registration in in_order(registrations):
+        group = external if registration.external else ours
+        group.append(resource_of(registration, properties.get(registration.type)))
+    return ResourceSet(tuple(ours)), tuple(external)
