@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from policies.estimate.free import free_type
@@ -42,12 +42,9 @@ def estimate(resources: ResourceSet, usage: Usage, book: PriceBook, as_of: datet
     market = Market(resources=resources, usage=usage, book=book, as_of=as_of, readers=tpu_places(resources))
     subjects = tuple(resource for resource in resources if bills(resource))
     found = tuple(price(resource, market) for resource in subjects)
-    return Estimate(
-        currency=book.currency,
-        resources=found,
-        one_off=tuple(one_off for resource in subjects for one_off in _one_off(resource, market)),
-        notes=tuple(_notes(market, found)),
-    )
+    one_off = tuple(once for resource in subjects for once in _one_off(resource, market))
+    priced = Estimate(currency=book.currency, resources=found, one_off=one_off)
+    return replace(priced, notes=tuple(_notes(market, priced)))
 
 
 def compare_spot(
@@ -90,13 +87,13 @@ def _one_off(resource: Resource, market: Market) -> Iterator[OneOff]:
         yield from known.one_off(resource, market)
 
 
-def _notes(market: Market, found: tuple[ResourceEstimate, ...]) -> Iterator[str]:
-    names = tuple(dict.fromkeys(each.resource.name for each in found))
+def _notes(market: Market, priced: Estimate) -> Iterator[str]:
+    names = tuple(dict.fromkeys(each.resource.name for each in priced.resources))
     for key in market.usage.unmatched(names):
         yield f"usage: {key} matches no resource of this stack.{hint(key, names)}"
-    for each in found:
+    for each in priced.resources:
         yield from (f"{each.resource.name}: {note}" for note in each.notes)
-    yield from sorted({_doubt(line) for line in Estimate(currency="", resources=found).doubtful})
+    yield from sorted({_doubt(line) for line in priced.doubtful})
 
 
 def _doubt(line: CostComponent) -> str:

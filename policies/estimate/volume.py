@@ -128,14 +128,17 @@ class _Billed:
 def _billed(
     volume: Volume, known: DiskType, limits: Performance, value: int | UnknownInput | None, note: str
 ) -> _Billed | UnknownInput:
-    if value is None:
-        value, note = _default(volume, known, limits), _default_note(known, limits)
-    if isinstance(value, UnknownInput):
-        return value
-    extra = max(0, value - limits.included)
-    over = f"{value:,}{limits.unit}, of which {limits.included:,} are included" if limits.included else ""
-    unit = "IOPS-month" if limits.name == IOPS else "MiB/s-month"
-    return _Billed(name=limits.name, unit=unit, quantity=extra, note=joined(over, note))
+    unset = value is None
+    amount = _default(volume, known, limits) if value is None else value
+    if isinstance(amount, UnknownInput):
+        return amount
+    over = f"{amount:,}{limits.unit}, of which {limits.included:,} are included" if limits.included else ""
+    return _Billed(
+        name=limits.name,
+        unit="IOPS-month" if limits.name == IOPS else "MiB/s-month",
+        quantity=max(0, amount - limits.included),
+        note=joined(over, _default_note(known, limits) if unset else note),
+    )
 
 
 def _default(volume: Volume, known: DiskType, limits: Performance) -> int | UnknownInput:

@@ -15,7 +15,7 @@ from policies.estimate.shape_titles import shape_title
 from policies.estimate.traffic import traffic_parts
 from policies.estimate.volume import Inputs, read_volume, volume_parts
 from policies.hardware.slices import shapes
-from policies.resources import Opaque, Resource
+from policies.resources import Opaque, Resource, dig
 
 INSTANCE: Final = "gcp:compute/instance:Instance"
 BOOT: Final = ("bootDisk", "initializeParams")
@@ -45,11 +45,7 @@ def boot_disk_parts(resource: Resource, market: Market, location: str) -> Iterat
     if isinstance(boot, Opaque):
         yield unknown(boot, "bootDisk", decides="what the boot disk costs")
         return
-    if (
-        resource.inputs.get("bootDisk") is not None
-        and resource.value("bootDisk", "source")
-        and not resource.value(*BOOT)
-    ):
+    if dig(resource.inputs, "bootDisk", "source"):
         return
     image = UnknownInput(path=".".join((*BOOT, "size")), reason="not set: the size of the image decides")
     volume = read_volume(resource, Inputs(at=BOOT), (image, ""))
