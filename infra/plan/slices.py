@@ -64,8 +64,13 @@ class SlicePlan:
         Every host carries the slice's own name, so that a job can be kept on one slice; host 0 carries
         `TPU-v6e-16-head` as well, the resource by which Ray takes a whole slice at once.
         """
-        own = {"TPU": self.shape.chips_per_host, self.cloud_name: 1}
-        return own | ({f"TPU-{self.shape.accelerator_type}-head": 1} if host == 0 else {})
+        return ray_resources(self.cloud_name, self.shape.accelerator_type, self.shape.chips_per_host, host)
+
+
+def ray_resources(slice_name: str, accelerator_type: str, chips_per_host: int, host: int) -> Mapping[str, int]:
+    """As `SlicePlan.ray_resources`, for a startup script, which learns on the host which host it is."""
+    own = {"TPU": chips_per_host, slice_name: 1}
+    return own | ({f"TPU-{accelerator_type}-head": 1} if host == 0 else {})
 
 
 def form_of(shape: Shape, backend: Backend) -> Form:

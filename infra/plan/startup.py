@@ -5,6 +5,7 @@ Every value that reaches a shell goes through one filter, `sh`; an undefined one
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,9 +15,18 @@ from typing import Final, final
 
 import jinja2
 
+from infra.plan import hydration, manifest
 from infra.plan.capacity import Role
+from infra.plan.names import filesystem_label
+from infra.plan.slices import ray_resources
 
 TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
+STAGING_DEVICE: Final = "staging"
+ACCESS_SECONDS: Final = 600
+"""A role takes up to seven minutes to reach every server (https://cloud.google.com/iam/docs/access-change-propagation)."""
+PIP_WHEEL: Final = "pip-26.3-py3-none-any.whl"
+PIP_SHA256: Final = "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13"
+"""Of the wheel, as PyPI gives it (2026-11-29)."""
 
 
 @final
@@ -61,6 +71,8 @@ class WorkerStartup:
     """Device name of the attached model volume; empty where there is none."""
     model_label: str = ""
     """Name of the model, for the serving API."""
+    model_sha256: str = ""
+    """Digest of the model's manifest, which the mounted volume must hold; needed with `model_device`."""
 
 
 @final
@@ -74,7 +86,7 @@ class HydrateStartup:
     """Folder of the model in it."""
     manifest_sha256: str
     """Digest that its MANIFEST.json must have."""
-    device: str = "staging"
+    device: str = STAGING_DEVICE
     """Device name under which the staging disk is attached."""
 
 
@@ -113,8 +125,12 @@ class FillJob:
     """For the whole fill; the job's own timeout must be a little longer, so that this one cleans up first."""
     hydrate_script: str
     """`render_hydrate(...)`."""
+    device: str = STAGING_DEVICE
+    """As in `HydrateStartup`."""
     poll_seconds: int = 10
     """Pause between two looks at a resource."""
+    access_seconds: int = ACCESS_SECONDS
+    """How long a role that was just granted is waited for."""
     tags: tuple[str, ...] = field(default=("spotrail-hydrator",))
     """Network tags of the hydrator."""
 
@@ -130,7 +146,11 @@ class CleanJob:
     snapshot: str
     """The disk goes only when this snapshot is READY."""
     timeout_seconds: int = 1800
+    """For the snapshot to be READY."""
     poll_seconds: int = 10
+    """As in `FillJob`."""
+    access_seconds: int = ACCESS_SECONDS
+    """As in `FillJob`."""
 
 
 def python_index(region: str, project: str, mirror: str) -> str:
@@ -152,27 +172,56 @@ def image_reference(image: str, *, region: str, project: str, registry: str) -> 
 
 def render_head(values: HeadStartup) -> str:
     """The startup script of the Ray head."""
-    return _render("head.sh.j2", values)
+    return _render("head.sh.j2", values, **_pip())
 
 
 def render_worker(values: WorkerStartup) -> str:
     """The startup script of a TPU host."""
-    return _render("worker.sh.j2", values)
+    first, other = (
+        json.dumps(ray_resources(values.slice_name, values.accelerator_type, values.chips_per_host, host))
+        for host in (0, 1)
+    )
+    return _render(
+        "worker.sh.j2",
+        values,
+        serves=values.role is Role.SERVE,
+        resources_first=first,
+        resources_other=other,
+        filesystem_label=filesystem_label(values.model_sha256),
+        **_pip(),
+    )
 
 
 def render_hydrate(values: HydrateStartup) -> str:
     """The startup script of the hydrator."""
-    return _render("hydrate.sh.j2", values)
+    program = Path(manifest.__file__).read_text(encoding="utf-8")
+    label = filesystem_label(values.manifest_sha256)
+    return _render("hydrate.sh.j2", values, verify_program=program, filesystem_label=label)
 
 
 def render_fill(values: FillJob) -> str:
     """The script of the fill job: `bash -c` of the gcloud image."""
-    return _render("fill.sh.j2", values)
+    return _render(
+        "fill.sh.j2",
+        values,
+        labels_text=",".join(f"{key}={value}" for key, value in values.labels.items()),
+        tags_text=",".join(values.tags),
+        image_flags=image_flags(values.boot_image),
+        verdict_ok=hydration.VERDICT_OK,
+        **_decisions(),
+    )
 
 
 def render_clean(values: CleanJob) -> str:
     """The script of the clean job."""
-    return _render("clean.sh.j2", values)
+    return _render("clean.sh.j2", values, **_decisions())
+
+
+def image_flags(boot_image: str) -> tuple[str, str]:
+    """What gcloud wants instead of `projects/<project>/global/images/[family/]<name>`."""
+    parts = boot_image.split("/")
+    kind = "--image-family" if parts[-2:-1] == ["family"] else "--image"
+    return f"--image-project={parts[1] if len(parts) > 1 else ''}", f"{kind}={parts[-1]}"
 
 
 @cache
@@ -191,7 +240,12 @@ def environment() -> jinja2.Environment:
 
 
 def shell_quoted(value: object) -> str:
-    """`value` as one word of a shell, whatever is in it. Raises TypeError for what is neither text nor a number."""
+    """`value` as one word of a shell, whatever is in it.
+
+    Raises TypeError for what is neither text nor a whole number, and jinja2.UndefinedError for what is undefined.
+    """
+    if isinstance(value, jinja2.Undefined):
+        return str(value)  # a strict one raises, and names itself
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TypeError(f"a shell word is text or a whole number, not {type(value).__name__}")
     text = str(value)
@@ -200,6 +254,22 @@ def shell_quoted(value: object) -> str:
     return shlex.quote(text)
 
 
-def _render(template: str, values: HeadStartup | WorkerStartup | HydrateStartup | FillJob | CleanJob) -> str:
+def _pip() -> Mapping[str, str]:
+    return {"pip_wheel": PIP_WHEEL, "pip_sha256": PIP_SHA256}
+
+
+def _decisions() -> Mapping[str, object]:
+    return {
+        "tables": hydration.TABLES,
+        "missing": hydration.MISSING,
+        "forbidden": hydration.FORBIDDEN,
+        "refused": hydration.REFUSED,
+        "transient": hydration.TRANSIENT,
+    }
+
+
+def _render(
+    template: str, values: HeadStartup | WorkerStartup | HydrateStartup | FillJob | CleanJob, **more: object
+) -> str:
     given = {entry.name: getattr(values, entry.name) for entry in fields(values)}
-    return environment().get_template(template).render(given)
+    return environment().get_template(template).render(given, **more)

@@ -19,7 +19,7 @@ from policies.hardware.slices import shape
 from policies.hardware.zones import region_of
 
 BUCKETS: Final = ("checkpoints", "datasets", "models")
-ACCOUNTS: Final = ("head", "worker", "server", "hydrator", "hydration", "ci-preview")
+ACCOUNTS: Final = ("head", "worker", "server", "hydrator", "pipeline", "ci-preview")
 """Ids of the service accounts, behind the name of the stack."""
 TAKEN: Final = ("head", *BUCKETS)
 """Logical names that the stack has already."""
@@ -73,12 +73,11 @@ def _model_names(settings: Settings, mistakes: Mistakes) -> None:
     model = settings.model
     if mistakes.at("model.name") or mistakes.at("model.manifest_sha256"):
         return
+    version = names.volume_name(model.name, model.manifest_sha256)
     derived = (
-        *(
-            names.cloud_name(settings.env, names.volume_name(model.name, model.manifest_sha256, zone))
-            for zone in settings.model_zones
-            if len(settings.model_zones) > 1
-        ),
+        *(names.cloud_name(settings.env, version, zone) for zone in settings.model_zones),
+        # Of the job's execution, which is one character shorter than other names at most.
+        names.cloud_name(settings.env, version, "clean", version[-names.DIGEST_SHOWN :], "x"),
         names.staging_disk_name(settings.env, model.name, model.manifest_sha256),
         names.hydrator_name(settings.env, model.name, model.manifest_sha256),
         names.snapshot_name(settings.env, model.name, model.manifest_sha256),
