@@ -36,4 +36,4 @@ def rule(name: str) -> Rule:
         return known[name]
     close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.5)
     advice = f"Did you mean {close[0]}?" if close else f"Rules: {', '.join(known)}."
-    raise InputError(f'"{name}" is no rule. {advice}')
+    raise InputError(f'no rule has the id "{name}". {advice}')

@@ -43,7 +43,7 @@ def _faults(entry: object, place: str) -> Iterator[str]:
         if entry.get(field) is None:
             yield f"{place}.{field} is missing; a waiver needs {', '.join(FIELDS)}"
         elif fault := _fault(field, entry[field]):
-            yield f"{place}.{field} {fault}"
+            yield f"{place}.{field}{fault}"
 
 
 def _unknown_field(key: str, place: str) -> str:
@@ -58,15 +58,15 @@ def _fault(field: str, value: object) -> str:
         try:
             _day(value)
         except ValueError:
-            return f"is {_shown(value)}; it must be the last day that the waiver covers, as in 2026-12-15"
+            return f" is {_shown(value)}; it must be the last day that the waiver covers, as in 2026-12-15"
         return ""
     if not isinstance(value, str) or not value.strip():
-        return f"is {_shown(value)}; it must be text that is not empty"
+        return f" is {_shown(value)}; it must be text that is not empty"
     if field == "rule":
         try:
             rule(value)
         except InputError as error:
-            return f"is {error}"
+            return f": {error}"
     return ""
 
 

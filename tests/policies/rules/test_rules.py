@@ -1,0 +1,199 @@
+"""Every rule, proven by one table: what it finds, with what money, what it passes, and what it cannot tell yet.
+
+A file of `cases/` has the id of its rule. A case is a small stack by logical names (`type` is the last part of the
+token), and what the rule must find in it: where, how severe, in which words, for how much a month. `!unknown` and
+`!secret` are values that nobody can see; `refs` are the resources that an input came from.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from policies.prices.book import PriceBook, load_book
+from policies.resources import SECRET, STACK_TYPE, UNKNOWN, Resource, ResourceOptions, ResourceSet, Value
+from policies.rules.engine import Judgement, run_rules
+from policies.rules.model import PREFIXES, TITLE_LIMIT, Severity
+from policies.rules.pricing import price_for_rules
+from policies.rules.registry import rule, rules
+from policies.rules.waivers import read_waivers
+from policies.usage import Usage
+
+HERE = Path(__file__).parent
+AS_OF = datetime.date(2026, 11, 15)
+TYPES = {
+    "Address": "gcp:compute/address:Address",
+    "AlertPolicy": "gcp:monitoring/alertPolicy:AlertPolicy",
+    "AttachedDisk": "gcp:compute/attachedDisk:AttachedDisk",
+    "Bucket": "gcp:storage/bucket:Bucket",
+    "BucketIAMMember": "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "Budget": "gcp:billing/budget:Budget",
+    "Disk": "gcp:compute/disk:Disk",
+    "Group": "gcp:compute/instanceGroupManager:InstanceGroupManager",
+    "IAMMember": "gcp:projects/iAMMember:IAMMember",
+    "Instance": "gcp:compute/instance:Instance",
+    "Provider": "pulumi:providers:gcp",
+    "Queued": "gcp:tpu/v2QueuedResource:V2QueuedResource",
+    "RegionDisk": "gcp:compute/regionDisk:RegionDisk",
+    "ResourcePolicy": "gcp:compute/resourcePolicy:ResourcePolicy",
+    "RouterNat": "gcp:compute/routerNat:RouterNat",
+    "ServiceAccount": "gcp:serviceaccount/account:Account",
+    "Snapshot": "gcp:compute/snapshot:Snapshot",
+    "Subnetwork": "gcp:compute/subnetwork:Subnetwork",
+    "Template": "gcp:compute/instanceTemplate:InstanceTemplate",
+    "Topic": "gcp:pubsub/topic:Topic",
+    "V2Vm": "gcp:tpu/v2Vm:V2Vm",
+}
+READS_NO_INPUT = {"PRICE-STALE", "STATE-WAIVER-EXPIRED", "STATE-WAIVER-UNUSED"}
+"""Rules about the estimate or the waivers alone: no value of a resource can be hidden from them."""
+
+
+class Loader(yaml.SafeLoader):
+    """YAML with `!unknown` and `!secret`."""
+
+
+Loader.add_constructor("!unknown", lambda loader, node: UNKNOWN)
+Loader.add_constructor("!secret", lambda loader, node: SECRET)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One row of the table."""
+
+    rule: str
+    name: str
+    stack: Mapping[str, Mapping[str, Any]]
+    finds: tuple[Mapping[str, str], ...]
+    usage: Mapping[str, Mapping[str, Any]]
+    waivers: tuple[Mapping[str, Any], ...]
+
+    def judge(self, book: PriceBook) -> Judgement:
+        resources = stack_of(self.stack)
+        usage = Usage(
+            entries={
+                name: {key: Decimal(str(value)) for key, value in entry.items()} for name, entry in self.usage.items()
+            }
+        )
+        estimate = price_for_rules(resources, usage, book, AS_OF)
+        waivers = read_waivers(list(self.waivers))
+        return run_rules(resources, estimate, AS_OF, waivers, book=book, only=(rule(self.rule),))
+
+
+def stack_of(found: Mapping[str, Mapping[str, Any]]) -> ResourceSet:
+    urns = {name: f"urn:pulumi:dev::acme::{TYPES[entry['type']]}::{name}" for name, entry in found.items()}
+    stack = Resource(urn=f"urn:pulumi:dev::acme::{STACK_TYPE}::stack", type=STACK_TYPE, name="stack", custom=False)
+    return ResourceSet((stack, *(resource(name, entry, urns) for name, entry in found.items())))
+
+
+def resource(name: str, entry: Mapping[str, Any], urns: Mapping[str, str]) -> Resource:
+    assert set(entry) <= {"type", "inputs", "outputs", "refs", "protect", "provider"}
+    return Resource(
+        urn=urns[name],
+        type=TYPES[entry["type"]],
+        name=name,
+        inputs={key: plain(value) for key, value in entry.get("inputs", {}).items()},
+        outputs={key: plain(value) for key, value in entry.get("outputs", {}).items()},
+        options=ResourceOptions(
+            protect=entry.get("protect", False),
+            provider=f"{urns[entry['provider']]}::id" if "provider" in entry else "",
+            property_dependencies={
+                key: tuple(urns[other] for other in others) for key, others in entry.get("refs", {}).items()
+            },
+        ),
+    )
+
+
+def plain(value: Any) -> Value:
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return tuple(plain(inner) for inner in value)
+    return Decimal(str(value)) if isinstance(value, float) else value
+
+
+def table() -> tuple[Case, ...]:
+    rows = []
+    for path in sorted((HERE / "cases").glob("*.yaml")):
+        for row in yaml.load(path.read_text(), Loader=Loader):
+            assert set(row) <= {"name", "stack", "finds", "usage", "waivers"}, path
+            rows.append(
+                Case(
+                    rule=path.stem,
+                    name=row["name"],
+                    stack=row["stack"],
+                    finds=tuple(row.get("finds", ())),
+                    usage=row.get("usage", {}),
+                    waivers=tuple(row.get("waivers", ())),
+                )
+            )
+    return tuple(rows)
+
+
+CASES = table()
+
+
+@pytest.fixture(scope="module")
+def book() -> PriceBook:
+    return load_book(HERE / "book.csv")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{case.rule}: {case.name}") for case in CASES])
+def test_a_rule_finds_what_the_case_says(case: Case, book: PriceBook) -> None:
+    judged = case.judge(book)
+    found = [
+        (
+            finding.urn.rpartition("::")[2],
+            finding.severity.value,
+            str(finding.monthly.monthly.quantize(Decimal("0.01"))) if finding.monthly else None,
+        )
+        for finding in judged.findings
+    ]
+    assert found == [(want["at"], want["severity"], want.get("monthly")) for want in case.finds], judged.findings
+    for finding, want in zip(judged.findings, case.finds, strict=True):
+        assert want["says"] in finding.message
+    if not case.finds:
+        assert judged.passed == (rule(case.rule),), "the rule looked at nothing: the case proves nothing"
+
+
+@pytest.mark.parametrize("name", rules())
+def test_every_rule_has_a_case_that_fails_one_that_passes_and_one_that_it_cannot_tell(name: str) -> None:
+    mine = [case for case in CASES if case.rule == name]
+    undecided = [case for case in mine if any("cannot tell yet: " in want["says"] for want in case.finds)]
+    assert [case for case in mine if not case.finds], "no case passes"
+    assert [case for case in mine if case.finds and case not in undecided], "no case fails"
+    assert bool(undecided) is (name not in READS_NO_INPUT)
+
+
+def test_every_file_of_cases_belongs_to_a_rule() -> None:
+    assert {path.stem for path in (HERE / "cases").iterdir()} == set(rules())
+
+
+@pytest.mark.parametrize("name", rules())
+def test_the_prose_of_a_rule_is_fit_to_print(name: str) -> None:
+    found = rules()[name]
+    assert found.id.startswith(PREFIXES)
+    assert found.id == found.id.upper()
+    assert 0 < len(found.title) <= TITLE_LIMIT
+    assert found.remediation.endswith(".")
+    assert found.url.startswith("https://")
+    assert len(set(found.applies_to)) == len(found.applies_to)
+
+
+def test_a_rule_lives_in_the_file_of_its_name() -> None:
+    folder = Path(rules.__wrapped__.__code__.co_filename).parent
+    for name in rules():
+        assert (folder / f"{name.lower().replace('-', '_')}.py").exists()
+
+
+def test_the_shipped_severities_block_only_what_cannot_work_or_loses_data() -> None:
+    errors = {name for name, found in rules().items() if found.severity is Severity.ERROR}
+    assert len(rules()) >= 40
+    assert {"TPU-ON-DEMAND", "DISK-DEFAULT-THROUGHPUT", "DISK-SHARED-WRITE", "GCS-FORCE-DESTROY"} <= errors
+    assert errors.isdisjoint({"GCS-SOFT-DELETE", "DISK-THROUGHPUT-ABOVE-FLOOR", "PRICE-STALE", "TPU-ZONE-DEAR"})
