@@ -89,7 +89,7 @@ class Market:
             amount=by(price.cost(amount)) * share,
             freshness=price.freshness(self.as_of),
             as_of=price.as_of,
-            note=joined(note, _doubt(price)),
+            note=joined(note, _doubt(price) if amount else ""),
             spot=model is PriceModel.SPOT,
         )
 

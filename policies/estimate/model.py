@@ -159,6 +159,11 @@ class Estimate:
         return all(resource.complete for resource in self.resources)
 
     @property
+    def nothing_known(self) -> bool:
+        """Whether not even a lower bound can be given."""
+        return not self.complete and not any(resource.components for resource in self.resources)
+
+    @property
     def fresh(self) -> bool:
         """Whether every price that the total rests on is dated and young enough."""
         return not self.doubtful

@@ -1,0 +1,208 @@
+"""The plan as a table for people: the answer first, the reason beside every doubt, the next command at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from policies.estimate.model import Estimate, OneOff, ResourceEstimate
+from policies.money import Amount
+from policies.report.figures import HOURLY, UNIT, counted, money, quantity
+from policies.report.layout import Column, Page, clean
+from policies.report.plan import PlanReport, QuotaNeed, monthly_sum_is_rounded
+from policies.rules.model import Finding, Severity
+
+MARK: Final = "*"
+"""Beside a price that is stale or undated."""
+NOTHING: Final = {Column.MONTHLY: "0.00"}
+"""The figures of what bills by usage and is not used."""
+UNKNOWN: Final = {Column.HOURLY: "?", Column.MONTHLY: "?"}
+SIGNS: Final = {Severity.ERROR: ("✗", "red"), Severity.WARNING: ("▲", "yellow"), Severity.INFO: ("·", "")}
+
+
+def print_plan(report: PlanReport, console: Console, *, show_passed: bool = False) -> None:
+    """Print the plan in the width of the console; in colour only where the console is a terminal."""
+    for line in plan_lines(report, console.width, show_passed=show_passed):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def plan_lines(report: PlanReport, width: int, *, show_passed: bool = False) -> Iterator[Text]:
+    """The plan, line by line, each at most `width` cells wide from a width of 48 up."""
+    page = Page(width)
+    yield from _heading(report, page)
+    yield Text()
+    yield from _answer(report, page)
+    yield Text()
+    yield from _resources(report.estimate, page)
+    yield from _free(report.estimate, page)
+    yield Text()
+    yield from _doubts(report, page)
+    for once in report.estimate.one_off:
+        yield from _one_off(once, page)
+    yield from _quotas(report.quotas, page)
+    yield Text()
+    yield from _findings(report, page, show_passed=show_passed)
+    if report.next_steps:
+        yield Text()
+        yield from page.paragraph(f"Next: {' · '.join(report.next_steps)}", hanging="       ")
+
+
+def _heading(report: PlanReport, page: Page) -> Iterator[Text]:
+    dated = f"prices of {report.book_as_of}" if report.book_as_of else "prices without a date"
+    place = f"{report.place} · " if report.place else ""
+    yield from page.ends(f"spotrail plan {clean(report.stack)}", clean(f"{place}{dated}"), "bold")
+
+
+def _answer(report: PlanReport, page: Page) -> Iterator[Text]:
+    estimate = report.estimate
+    if estimate.nothing_known:
+        yield Text(f" {clean(report.stack)}: not known", "bold")
+    else:
+        least = "" if estimate.complete else "at least "
+        amount = estimate.amount
+        left = f" {clean(report.stack)} costs {least}{money(amount.monthly)} {estimate.currency} /month"
+        yield from page.ends(left, f"{money(amount.hourly)} /h  {money(amount.daily)} /day", "bold")
+    if report.comparison is not None:
+        dear = report.comparison.on_demand
+        beside = "not known" if dear is None else money(dear.monthly)
+        said = f"of which spot TPU {money(report.comparison.spot.monthly)} · the same on demand: {beside}"
+        yield from page.paragraph(said)
+    for number, words in enumerate(report.usage):
+        lead = " usage: " if number == 0 else " " * 8
+        yield from page.paragraph(words, lead, "dim", hanging=" " * 8)
+
+
+def _resources(estimate: Estimate, page: Page) -> Iterator[Text]:
+    yield from page.row(" Resource", {column: column.heading for column in page.columns}, "bold")
+    priced = [found for found in estimate.resources if not found.free]
+    for found in sorted(priced, key=lambda each: (each.nothing_known, -each.amount.per_month)):
+        yield from _resource(found, page)
+    figures = UNKNOWN if estimate.nothing_known else _money(estimate.amount)
+    rounded = " (rounded: of the exact parts)" if monthly_sum_is_rounded(estimate) else ""
+    yield from page.row(f" total{'' if estimate.complete else ', at least'}{rounded}", figures, "bold")
+
+
+def _resource(found: ResourceEstimate, page: Page) -> Iterator[Text]:
+    name = f" {found.resource.name}  {found.title}".rstrip()
+    if found.complete and not found.amount:
+        yield from page.row(name, NOTHING, note=_unused(found))
+        return
+    yield from page.row(name, UNKNOWN if found.nothing_known else _money(found.amount), "bold")
+    rows = tuple(_parts(found, page))
+    for number, (text, figures, style, note) in enumerate(rows, start=1):
+        yield from page.row(f" {'└' if number == len(rows) else '├'} {text}", figures, style, note=note)
+
+
+def _parts(found: ResourceEstimate, page: Page) -> Iterator[tuple[str, dict[Column, str], str, str]]:
+    """Name, figures, style and note of each part of a resource."""
+    for line in found.components:
+        if not line.quantity:
+            yield line.name, NOTHING, "", line.note
+            continue
+        mark = "" if line.freshness.trusted else MARK
+        figures = {
+            Column.QUANTITY: quantity(line.quantity),
+            Column.UNIT: line.unit,
+            Column.UNIT_PRICE: f"{money(line.unit_price, UNIT)} {mark or ' '}",
+            **_money(line.amount),
+        }
+        yield page.compact(line.name, figures, mark), figures, "", line.note
+    for part in found.unpriced:
+        amount = {} if part.quantity is None else {Column.QUANTITY: quantity(part.quantity), Column.UNIT: part.unit}
+        yield page.compact(part.item, amount), {**amount, Column.MONTHLY: "?"}, "yellow", ""
+    for hidden in found.unknown:
+        yield hidden.path, {Column.MONTHLY: "?"}, "yellow", ""
+
+
+def _money(amount: Amount) -> dict[Column, str]:
+    return {Column.HOURLY: money(amount.hourly, HOURLY), Column.MONTHLY: money(amount.monthly)}
+
+
+def _unused(found: ResourceEstimate) -> str:
+    """Which usage would make it bill: `set usage.datasets.gib, .churn_gib_per_day`."""
+    first, *rest = dict.fromkeys(line.note for line in found.components if line.note) or [""]
+    return ", ".join((first, *(f".{note.rpartition('.')[2]}" for note in rest)))
+
+
+def _free(estimate: Estimate, page: Page) -> Iterator[Text]:
+    kinds = Counter(found.title for found in estimate.resources if found.free)
+    if kinds:
+        shown = ", ".join(counted(number, kind) for kind, number in kinds.items())
+        yield from page.paragraph(f"free: {shown}", style="dim", hanging="       ")
+
+
+def _doubts(report: PlanReport, page: Page) -> Iterator[Text]:
+    estimate = report.estimate
+    if estimate.complete:
+        yield from page.paragraph("Not counted: nothing.")
+    else:
+        yield from page.paragraph("Not counted, so the total is a lower bound:", style="yellow")
+        for found in estimate.resources:
+            for reason in (*(part.reason for part in found.unpriced), *_hidden(found)):
+                yield from page.paragraph(f"{found.resource.name}: {reason}", "   ", hanging="     ")
+    if estimate.doubtful:
+        yield from page.paragraph(f"{MARK} stale or undated: used, and no ground for a budget", hanging="   ")
+    for note in estimate.notes:
+        yield from page.paragraph(f"Note: {note}", hanging="       ")
+
+
+def _hidden(found: ResourceEstimate) -> Iterator[str]:
+    return (f"{part.path}: {part.reason}" for part in found.unknown)
+
+
+def _one_off(once: OneOff, page: Page) -> Iterator[Text]:
+    least = "at least " if once.unpriced else ""
+    missing = f"; not counted: {', '.join(part.item for part in once.unpriced)}" if once.unpriced else ""
+    note = f" ({once.note})" if once.note else ""
+    yield from page.paragraph(f"One-off: {once.name} {least}{money(once.cost)}{note}{missing}", hanging="   ")
+
+
+def _quotas(needs: Iterable[QuotaNeed], page: Page) -> Iterator[Text]:
+    for number, need in enumerate(needs):
+        if number == 0:
+            yield from page.paragraph("Quota needed, beside what a new project has:")
+        style = "" if need.enough else "yellow"
+        note = f" · {need.note}" if need.note else ""
+        said = f"{need.needed:,} {need.metric} in {need.location}: {_default(need)}{note}"
+        yield from page.paragraph(said, "   ", style, hanging="     ")
+
+
+def _default(need: QuotaNeed) -> str:
+    if need.default is None:
+        return "its default is not known, look first"
+    return f"{need.default:,}" if need.enough else f"{need.default:,}, ask first"
+
+
+def _findings(report: PlanReport, page: Page, *, show_passed: bool) -> Iterator[Text]:
+    open_ones = [finding for finding in report.findings if not finding.waived]
+    waived = [finding for finding in report.findings if finding.waived]
+    counts = [
+        counted(number, severity.value) if number > 1 else f"1 {severity.value}"
+        for severity in Severity
+        if (number := sum(finding.severity is severity for finding in open_ones))
+    ]
+    said = [", ".join(counts) or "none", f"{len(report.passed)} rules passed"]
+    yield from page.paragraph(f"Findings: {', '.join(said)}", style="bold")
+    for finding in open_ones:
+        yield from _finding(finding, page)
+    for finding in waived:
+        yield from page.paragraph(f"waived: {_subject(finding)} ({finding.waived})", style="dim", hanging="   ")
+    if show_passed:
+        for title in report.passed:
+            yield from page.paragraph(f"✓ {title}", style="green", hanging="   ")
+
+
+def _finding(finding: Finding, page: Page) -> Iterator[Text]:
+    sign, style = SIGNS[finding.severity]
+    worth = "" if finding.monthly is None else f"{money(finding.monthly.monthly)} /month"
+    worth = "" if worth in finding.message else f"{worth}. "
+    yield from page.paragraph(f"{sign} {_subject(finding)}  {finding.message}", style=style, hanging="   ")
+    yield from page.paragraph(f"{worth}{finding.rule.remediation}", "   ")
+
+
+def _subject(finding: Finding) -> str:
+    return f"{finding.rule.id}  {finding.urn.rpartition('::')[2]}"
