@@ -16,14 +16,12 @@ from typing import Final, NoReturn, final
 import click
 
 from policies.errors import InputError
+from policies.exit_codes import ExitCode
 
 COMMANDS: Final = {
     "plan": ("scripts.plan", "Price a stack before it exists: resources, components, findings, total."),
 }
-EPILOG: Final = (
-    "Exit codes: 0 fine; 1 bug in spotrail; 2 bad usage or unreadable input; 3 policy or budget violated; "
-    "4 cannot decide (missing or stale price, unknown value, missing telemetry); 5 cloud API or credentials failed."
-)
+EPILOG: Final = f"Exit codes: {'; '.join(f'{code.value} {code.meaning}' for code in ExitCode)}."
 
 
 @final

@@ -50,6 +50,7 @@ as_of = click.option(
 output = click.option(
     "--output",
     "-o",
+    "output_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE",
     help="Write the report there instead of to standard output.",

@@ -1,0 +1,60 @@
+"""The plan of a stack: its offline preview, priced by the book and judged by the rules."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Final
+
+from infra.plan.quotas import quota_needs
+from infra.preview import Preview
+from policies.estimate.engine import compare_spot, estimate
+from policies.estimate.model import CostComponent, Estimate
+from policies.prices.book import PriceBook
+from policies.report.plan import PlanReport, usage_words
+from policies.resources import Value
+from policies.rules.engine import run_rules
+from policies.rules.waivers import read_waivers
+from policies.usage import Usage
+
+WAIVERS: Final = "spotrail:waivers"
+TPU_ITEMS: Final = "tpu."
+
+
+def plan_report(seen: Preview, usage: Usage, book: PriceBook, as_of: datetime.date) -> PlanReport:
+    """Price and judge what a preview has seen. Raises an InputError for an input or a waiver that cannot be."""
+    priced = estimate(seen.resources, usage, book, as_of)
+    waivers = read_waivers(_parsed(seen.config.get(WAIVERS)))
+    judgement = run_rules(seen.resources, priced, as_of, waivers, book=book)
+    return PlanReport(
+        project=seen.project,
+        stack=seen.stack,
+        place=place(priced),
+        estimate=priced,
+        comparison=compare_spot(priced, seen.resources, usage, book, as_of),
+        findings=judgement.findings,
+        passed=tuple(rule.title for rule in judgement.passed),
+        quotas=quota_needs(seen.resources),
+        book_as_of=book.as_of,
+        book_sha256=book.sha256,
+        usage=usage_words(usage),
+        as_of=as_of,
+        next_steps=(f"spotrail plan {seen.stack} --usage usage.yaml", f"pulumi up --stack {seen.stack}"),
+    )
+
+
+def place(priced: Estimate) -> str:
+    """Where the chips of a stack are and how they are bought: `us-central1-b · spot`; empty without chips."""
+    chips = [(found.location, line) for found in priced.resources for line in found.components if _is_chip(line)]
+    zones = dict.fromkeys(location for location, _ in chips)
+    markets = dict.fromkeys("spot" if line.spot else "not spot" for _, line in chips)
+    return " · ".join(filter(None, (", ".join(zones), " and ".join(markets))))
+
+
+def _is_chip(line: CostComponent) -> bool:
+    return line.item.startswith(TPU_ITEMS)
+
+
+def _parsed(value: Value) -> object:
+    """An object of the configuration, which Pulumi hands over as JSON text."""
+    return json.loads(value) if isinstance(value, str) else None
