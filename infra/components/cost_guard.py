@@ -171,9 +171,9 @@ class CostGuard(pulumi.ComponentResource):
         text = (
             f"More than {args.chips} TPU chips are at work in {args.site.project}; the stack {args.site.env} declares "
             f"{args.chips}. A forgotten v6e-8 costs thousands a month.\n\n"
-            f"1. `spotrail audit --project {args.site.project}` names every slice and what it costs.\n"
+            "1. `spotrail audit` names every slice and what it costs.\n"
             "2. Delete what nobody uses, or declare it in the stack file.\n"
-            "3. Where several stacks share the project, their chips count together: raise the bound in all of them."
+            "3. The chips of all stacks of a project count together: give each stack a project of its own."
         )
         condition = _condition(
             f"more than {args.chips} active TPU chips", f"sum({ACTIVE_CHIPS}) > {args.chips}", CHIP_WINDOW

@@ -135,7 +135,7 @@ class ImageRegistry(pulumi.ComponentResource):
             f"{account}-reads-{purpose}",
             project=self._args.site.project,
             location=self._args.site.region,
-            repository=repository.name,
+            repository=repository.repository_id,
             role="roles/artifactregistry.reader",
             member=pulumi.Output.concat("serviceAccount:", email),
             opts=pulumi.ResourceOptions(parent=self),

@@ -40,7 +40,7 @@ JOB_CPU: Final = "1"
 JOB_MEMORY: Final = "1Gi"
 """What the gcloud CLI needs; the copying is done by the hydrator."""
 CLEAN_RETRIES: Final = 3
-GRACE_SECONDS: Final = 300
+GRACE_SECONDS: Final = 600
 """A job's own script stops first and cleans up; Cloud Run stops it so much later."""
 DISK_MINUTES: Final = 60
 """Pulumi waits so long for a snapshot, and for a volume made from one."""

@@ -44,6 +44,7 @@ def worker(settings: Settings, plan: SlicePlan, *, image: str, head_address: str
         port=settings.serving.port,
         model_device=model_device,
         model_label=settings.model.name,
+        model_sha256=settings.model.manifest_sha256 if model_device else "",
     )
     return startup.render_worker(values)
 
