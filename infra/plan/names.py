@@ -65,6 +65,11 @@ def snapshot_name(env: str, model: str, digest: str) -> str:
     return cloud_name(env, volume_name(model, digest), "snapshot")
 
 
+def execution_name(env: str, model: str, digest: str, step: str) -> str:
+    """Name of the execution of a hydration job, `fill` or `clean`: the job's, and the digest as its token."""
+    return cloud_name(env, volume_name(model, digest), step, digest[:DIGEST_SHOWN])
+
+
 def bucket_name(project: str, env: str, bucket: str) -> str:
     """Name of a bucket: bucket names are one namespace for the whole world, so the project goes first."""
     return f"{project}-{env}-{bucket}"

@@ -40,13 +40,14 @@ def check(settings: Settings, mistakes: Mistakes) -> None:
 
 
 def _stack_name(settings: Settings, mistakes: Mistakes) -> None:
+    project = "" if mistakes.at("gcp:project") else settings.project
     derived = (
         names.name_mistake(settings.env),
         *(
             names.derived_mistake("a service account", names.cloud_name(settings.env, account), names.ACCOUNT_LIMIT)
             for account in ACCOUNTS
         ),
-        *(names.bucket_mistake(names.bucket_name(settings.project, settings.env, bucket)) for bucket in BUCKETS),
+        *(names.bucket_mistake(names.bucket_name(project, settings.env, bucket)) for bucket in BUCKETS if project),
     )
     for broken in filter(None, derived):
         mistakes.add("stack name", settings.env, broken)
@@ -70,21 +71,18 @@ def _slice_names(settings: Settings, mistakes: Mistakes) -> None:
 
 
 def _model_names(settings: Settings, mistakes: Mistakes) -> None:
-    model = settings.model
-    if mistakes.at("model.name") or mistakes.at("model.manifest_sha256"):
+    if any(mistakes.at(path) for path in ("model.name", "model.manifest_sha256", "zone", "slices", "serving")):
         return
-    version = names.volume_name(model.name, model.manifest_sha256)
+    version = (settings.env, settings.model.name, settings.model.manifest_sha256)
     derived = (
-        *(names.cloud_name(settings.env, version, zone) for zone in settings.model_zones),
-        # Of the job's execution, which is one character shorter than other names at most.
-        names.cloud_name(settings.env, version, "clean", version[-names.DIGEST_SHOWN :], "x"),
-        names.staging_disk_name(settings.env, model.name, model.manifest_sha256),
-        names.hydrator_name(settings.env, model.name, model.manifest_sha256),
-        names.snapshot_name(settings.env, model.name, model.manifest_sha256),
+        *(names.cloud_name(settings.env, names.volume_name(*version[1:], zone)) for zone in settings.model_zones),
+        *(names.execution_name(*version, step) for step in ("fill", "clean")),
+        names.staging_disk_name(*version),
+        names.hydrator_name(*version),
+        names.snapshot_name(*version),
     )
-    for name in sorted(derived, key=len, reverse=True):
-        if broken := names.derived_mistake("the name", name):
-            mistakes.add("model.name", model.name, broken)
+    if broken := names.derived_mistake("the name", max(derived, key=len)):
+        mistakes.add("model.name", settings.model.name, broken)
 
 
 def _model_volume(settings: Settings, mistakes: Mistakes) -> None:

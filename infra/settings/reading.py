@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from infra.plan.names import label_key_doubt, label_key_mistake, label_value_mistake, name_mistake
+from infra.plan.names import label_key_doubt, label_key_mistake, name_mistake, sanitise_label
 from infra.settings import formats
 from infra.settings.mistakes import Mistakes
 from infra.settings.model import (
@@ -46,7 +46,7 @@ def read(values: Mapping[str, object], *, env: str, project: str, mistakes: Mist
     return Settings(
         env=env,
         project=project,
-        owner=top.text("owner", _label_text),
+        owner=top.text("owner", _owner),
         ttl=top.text("ttl", formats.TTL),
         zone=zone,
         extra_zones=extra_zones,
@@ -68,8 +68,13 @@ def read(values: Mapping[str, object], *, env: str, project: str, mistakes: Mist
     )
 
 
-def _label_text(value: str) -> str | None:
-    return label_value_mistake(value) if value else "It must not be empty: it is a label of everything that bills."
+def _owner(value: str) -> str | None:
+    return _label_value(value) if value else "It must not be empty: it is a label of everything that bills."
+
+
+def _label_value(value: str) -> str | None:
+    made = sanitise_label(value)
+    return f'{made.reason} Legal would be "{made.value}".' if made.changed else None
 
 
 def _labels(top: Section) -> Mapping[str, str]:
@@ -79,7 +84,7 @@ def _labels(top: Section) -> Mapping[str, str]:
         return {}
     for key, value in found.items():
         path = f"labels.{key}"
-        broken = "It must be text." if not isinstance(value, str) else label_value_mistake(value)
+        broken = "It must be text." if not isinstance(value, str) else _label_value(value)
         if key in FIXED_LABELS:
             broken = "spotrail sets this label itself: spotrail:owner, spotrail:ttl and the name of the stack."
         if problem := label_key_mistake(key) or broken:
@@ -116,7 +121,7 @@ def _hydration(part: Section) -> HydrationSettings:
         boot_disk_type=part.text("boot_disk_type"),
         boot_disk_gib=part.integer("boot_disk_gib", 10, MOST_GIB, "GiB"),
         boot_image=part.text("boot_image", formats.BOOT_IMAGE),
-        staging_iops=part.integer("staging_iops", 3000, 160_000),
+        staging_iops=part.integer("staging_iops", 2000, 160_000),
         staging_throughput=part.integer("staging_throughput", 140, 2400, "MiB/s"),
         timeout_minutes=part.integer("timeout_minutes", 10, 24 * 60, "minutes"),
         image=part.text("image", formats.full_image),
