@@ -34,6 +34,21 @@ def read_waivers(value: object, place: str = PLACE) -> tuple[Waiver, ...]:
     )
 
 
+def read_waivers_of(rule: str, value: object, place: str) -> tuple[Waiver, ...]:
+    """The waivers of one rule, whose entries need not name it. Raises InputError."""
+    entries = value if isinstance(value, list | tuple) else ()
+    named = [{"rule": rule, **entry} if isinstance(entry, Mapping) else entry for entry in entries]
+    return read_waivers(named or value, place)
+
+
+def read_day(value: object, place: str) -> datetime.date | None:
+    """A day of the configuration; None where none is set. Raises InputError."""
+    try:
+        return None if value is None else _day(value)
+    except ValueError as error:
+        raise InputError(f"{place} is {_shown(value)}; it must be a day, as in 2026-12-15") from error
+
+
 def _faults(entry: object, place: str) -> Iterator[str]:
     if not isinstance(entry, Mapping):
         yield f"{place} is {_shown(entry)}; a waiver is a mapping with {', '.join(FIELDS)}"
