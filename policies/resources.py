@@ -209,9 +209,25 @@ class ResourceSet:
         joined = tuple(found for urn in urns if (found := self.get(urn)) and found.type in types)
         if joined:
             return joined
-        wanted = {text.rsplit("/", 1)[-1] for text in texts(resource.inputs.get(prop))}
+        # A self link may carry a query, such as the unique id of a template.
+        wanted = {text.partition("?")[0].rsplit("/", 1)[-1] for text in texts(resource.inputs.get(prop))}
         named = (other for name in wanted for other in self._by_cloud_name.get(name, ()))
         return self._in_order(other for other in named if other.type in types)
+
+    def referrers(self, resource: Resource, prop: str, *types: str) -> tuple[Resource, ...]:
+        """Those of `types` whose top-level input `prop` refers to `resource`, as `references` has it, in order."""
+        key = (resource.type, prop, types)
+        if key not in self._referrers:
+            self._referrers[key] = _grouped(
+                (found.urn, other)
+                for other in self.of_type(*types)
+                for found in self.references(other, prop, resource.type)
+            )
+        return self._referrers[key].get(resource.urn, ())
+
+    @cached_property
+    def _referrers(self) -> dict[tuple[str, str, tuple[str, ...]], Mapping[str, tuple[Resource, ...]]]:
+        return {}
 
     def dependents(self, resource: Resource, *types: str) -> tuple[Resource, ...]:
         """Those of `types` of which an input came from `resource`, by the recorded dependencies, in order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from policies.estimate.location import last_segment
+from policies.estimate.location import last_segment, segment_after
 from policies.estimate.market import unknown
 from policies.estimate.model import UnknownInput
 from policies.hardware.disks import DEFAULT_DISK_TYPE, disk_types
@@ -39,7 +39,7 @@ def inherited_gib(disk: Resource, resources: ResourceSet) -> tuple[int | Unknown
 
 def source_disk_gib(resource: Resource, resources: ResourceSet) -> int | UnknownInput | None:
     """The size of the disk that the input `sourceDisk` names; None where that disk is not in the stack."""
-    found = resources.references(resource, "sourceDisk", *DISK_TYPES)
+    found = _in_zone(resource, resources.references(resource, "sourceDisk", *DISK_TYPES))
     if not found:
         return None
     size = found[0].integer("size")
@@ -61,6 +61,16 @@ def snapshot_gib(snapshot: Resource, resources: ResourceSet) -> int | UnknownInp
     if size is None:
         size = _number(snapshot, "labels", SIZE_LABEL)
     return _number(snapshot, "diskSizeGb") if size is None else size
+
+
+def _in_zone(resource: Resource, disks: tuple[Resource, ...]) -> tuple[Resource, ...]:
+    """Of disks with one name in several zones, the one that is meant; all of them where no zone is named."""
+    source, zone = resource.text("sourceDisk"), resource.text("zone")
+    named = segment_after(source, "zones") if isinstance(source, str) else None
+    meant = named or zone
+    if len(disks) < 2 or not isinstance(meant, str):
+        return disks
+    return tuple(disk for disk in disks if isinstance(at := disk.text("zone"), str) and last_segment(at) == meant)
 
 
 def _source(disk: Resource) -> str | None:

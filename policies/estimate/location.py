@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import MappingProxyType
+from typing import Final
 
 from policies.estimate.market import unknown
 from policies.estimate.model import UnknownInput
 from policies.resources import Opaque, Resource, ResourceSet
 
+FALLBACKS: Final = MappingProxyType({"zone": ("zone",), "region": ("region", "zone")})
+"""Inputs of the provider that stand in for an input of the resource."""
+
 
 def locate(resource: Resource, resources: ResourceSet, *keys: str, decides: str = "the prices") -> str | UnknownInput:
     """The zone, region or multi-region of a resource in lower case.
 
-    It is the first of the inputs `keys` (default: zone, location, region) that is set, else the zone or region of its
-    provider. An unknown one, or none at all, is an UnknownInput: there is no default region.
+    It is the first of the inputs `keys` (default: zone, location, region) that is set. For a zone the provider's zone
+    stands in, for a region the provider's region or that of its zone; for a location nothing does. An unknown one, or
+    none at all, is an UnknownInput: there is no default region.
     """
     paths = keys or ("zone", "location", "region")
     provider = resources.provider_of(resource)
-    sources = [(resource, key) for key in paths] + [(provider, key) for key in ("zone", "region") if provider]
+    fallbacks = [key for path in paths for key in FALLBACKS.get(path, ())] if provider else []
+    sources = [(resource, key) for key in paths] + [(provider or resource, key) for key in fallbacks]
     for source, key in sources:
-        found = source.text(key) if source else None
+        found = source.text(key)
         if isinstance(found, Opaque):
             return unknown(found, key, decides=decides)
         if found:

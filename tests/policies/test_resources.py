@@ -111,6 +111,22 @@ def test_a_literal_reference_is_found_by_its_cloud_name(text: str) -> None:
     assert stack.references(vm, "attachedDisks", VM) == ()
 
 
+def test_a_literal_reference_may_carry_a_query() -> None:
+    template = disk("t", {"name": "host-1"})
+    group = disk("g", {"versions": ({"instanceTemplate": "x/global/instanceTemplates/host-1?uniqueId=7"},)}, type=VM)
+    assert ResourceSet((template, group)).references(group, "versions", DISK) == (template,)
+
+
+def test_referrers_are_found_by_dependency_and_by_name() -> None:
+    topic = disk("topic", {"name": "alerts"})
+    literal = disk("a", {"topic": "projects/p/topics/alerts"}, type=VM)
+    joined = disk("b", {"topic": UNKNOWN}, type=VM, property_dependencies={"topic": (topic.urn,)})
+    other = disk("c", {"topic": "projects/p/topics/other"}, type=VM)
+    stack = ResourceSet((literal, topic, joined, other))
+    assert stack.referrers(topic, "topic", VM) == (literal, joined)
+    assert stack.referrers(topic, "topic", DISK) == ()
+
+
 def test_types_children_and_providers() -> None:
     provider = disk("gcp", {"zone": "us-central1-b"}, type="pulumi:providers:gcp")
     parent = disk("slice", type="spotrail:infra:TpuSlice")

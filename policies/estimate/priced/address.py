@@ -15,10 +15,11 @@ from policies.resources import Opaque, Resource
 
 GLOBAL: Final = ADDRESS_TYPES[1]
 INSTANCE: Final = "gcp:compute/instance:Instance"
+NAT: Final = "gcp:compute/routerNat:RouterNat"
 USERS: Final = (
     INSTANCE,
     "gcp:compute/instanceTemplate:InstanceTemplate",
-    "gcp:compute/routerNat:RouterNat",
+    NAT,
     "gcp:compute/forwardingRule:ForwardingRule",
     "gcp:compute/globalForwardingRule:GlobalForwardingRule",
 )
@@ -36,7 +37,7 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     location = "global" if resource.type == GLOBAL else locate(resource, market.resources, "region")
     if isinstance(location, UnknownInput):
         return bill(resource, "", "external address", (location,))
-    users = market.resources.dependents(resource, *USERS) or market.users_of_address(resource.value("address"))
+    users = _users(resource, market)
     if not users:
         note = "nothing in this stack uses it"
         line = market.line("reserved, unused", "network.ip.unused", 1, "IP-hour", location, note=note)
@@ -45,6 +46,15 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     model = PriceModel.SPOT if spot else PriceModel.ON_DEMAND
     line = market.line("in use", "network.ip.in-use", 1, "IP-hour", location, model=model, note=f"by {users[0].name}")
     return bill(resource, location, "external address", (line,))
+
+
+def _users(address: Resource, market: Market) -> tuple[Resource, ...]:
+    """What uses the address: by recorded dependency, by name, or by the literal address in a network interface."""
+    return (
+        market.resources.dependents(address, *USERS)
+        or market.resources.referrers(address, "natIps", NAT)
+        or market.users_of_address(address.value("address"))
+    )
 
 
 PRICED: Final = Priced(types=ADDRESS_TYPES, price=price)

@@ -60,7 +60,7 @@ def _size(group: Resource, resources: ResourceSet) -> int | UnknownInput:
     size = group.integer("targetSize")
     if isinstance(size, Opaque):
         return unknown(size, "targetSize", decides="how many hosts bill")
-    scaled = resources.dependents(group, *AUTOSCALERS)
+    scaled = resources.referrers(group, "target", *AUTOSCALERS)
     if scaled and group.inputs.get("targetSize") is None:
         return UnknownInput(path="targetSize", reason=f"set by the autoscaler {scaled[0].name}, hour by hour")
     return size or 0

@@ -16,7 +16,7 @@ GIB_PER_TIB: Final = 1024
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """The throughput of a topic and its subscriptions."""
-    subscriptions = len(market.resources.dependents(resource, SUBSCRIPTION))
+    subscriptions = len(market.resources.referrers(resource, "topic", SUBSCRIPTION))
     tib = market.usage_of(resource).message_gib * (1 + subscriptions) / GIB_PER_TIB
     note = f"published once, delivered to {subscriptions} subscriptions"
     line = market.used(resource, "message_gib", "throughput", "pubsub.throughput", tib, "TiB", "global", note=note)

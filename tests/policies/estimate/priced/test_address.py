@@ -58,6 +58,12 @@ def test_an_address_in_use(
     assert found.components[0].note == "by user"
 
 
+def test_a_nat_gateway_names_its_address(make: Make, price_first: PriceFirst) -> None:
+    address = make(ADDRESS, "front", {**REGION, "name": "exit"})
+    gateway = make(NAT, "gateway", {"natIps": ("projects/p/regions/us-central1/addresses/exit",)})
+    assert price_first(address, gateway).components[0].note == "by gateway"
+
+
 def test_a_literal_address_is_found_in_the_interface_that_names_it(make: Make, price_first: PriceFirst) -> None:
     address = make(ADDRESS, "front", REGION, outputs={"address": "203.0.113.7"})
     interfaces = ({"accessConfigs": ({"natIp": "203.0.113.7"},)},)

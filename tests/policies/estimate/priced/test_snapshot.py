@@ -98,6 +98,18 @@ def test_an_unseen_size_of_the_disk_is_an_unseen_size_of_the_snapshot(make: Make
     assert [part.path for part in found.unknown] == ["sourceDisk.size"]
 
 
+def test_of_two_disks_with_one_name_the_zone_decides(make: Make, price_first: PriceFirst) -> None:
+    near = make(DISK, "near", {**STAGING, "size": 200})
+    far = make(DISK, "far", {**STAGING, "size": 999, "zone": "us-east5-b"})
+    places: tuple[Mapping[str, Value], ...] = (
+        {"sourceDisk": "staging", "zone": "us-central1-b"},
+        {"sourceDisk": "projects/p/zones/us-central1-b/disks/staging"},
+    )
+    for place in places:
+        snapshot = make(SNAPSHOT, inputs={**place, "storageLocations": ("us",)})
+        assert price_first(snapshot, far, near).components[0].quantity == 200
+
+
 def test_a_disk_of_default_size_gives_that_size(make: Make, price_first: PriceFirst) -> None:
     snapshot = make(SNAPSHOT, inputs={"sourceDisk": "staging", "storageLocations": ("us",)})
     found = price_first(snapshot, make(DISK, "staging", {**STAGING, "size": None}))
