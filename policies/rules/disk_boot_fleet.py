@@ -35,20 +35,20 @@ def _judged(group: Resource, disk: BootDisk, machines: int, context: Context) ->
     if machines < 2 or not (gib > ENOUGH_GIB or disk.type in SSD_TYPES):
         return
     cost = _cost(group, context)
-    # Of a large disk the part above is too much; of an SSD all of it could be another type.
-    extra = cost * Fraction(gib - ENOUGH_GIB, gib) if cost and gib > ENOUGH_GIB and disk.type not in SSD_TYPES else cost
+    extra, why = cost, f"Hyperdisk Balanced of {ENOUGH_GIB} GiB is enough"
+    if cost and gib > ENOUGH_GIB and disk.type not in SSD_TYPES:
+        extra = cost * Fraction(gib - ENOUGH_GIB, gib)
+        why = f"{a_month(extra)} of it is above {ENOUGH_GIB} GiB, which is enough"
     size = f"{gib:,} GiB" if gib else "the size of its image"
-    yield Violation(
-        message=(
-            f"{machines} hosts boot from {disk.type or 'the default type'} of {size} each: {a_month(cost)}. "
-            f"Hyperdisk Balanced of {ENOUGH_GIB} GiB is enough"
-        ),
-        monthly=extra,
-    )
+    kind = disk.type or "the default type"
+    message = f"{machines} hosts boot from {kind} of {size} each: {a_month(cost)}; {why}"
+    yield Violation(message=message, monthly=extra)
 
 
 def _cost(group: Resource, context: Context) -> Amount | None:
-    lines = [line for line in lines_of(group, context) if line.name.startswith(BOOT_LINE)]
+    """Of the capacity alone: what the disks can do is another rule's business."""
+    boot = (line for line in lines_of(group, context) if line.name.startswith(BOOT_LINE))
+    lines = [line for line in boot if line.item.endswith(".capacity")]
     return total(line.amount for line in lines) if lines else None
 
 

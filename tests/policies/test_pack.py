@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,15 @@ from pulumi_policy import (
 )
 from pulumi_policy import proxy as sdk
 
+from infra.preview import preview
+from policies.estimate.engine import estimate
 from policies.pack import ADVICE_POLICY, INPUTS_POLICY, Desk, RulePolicy, build_policies, resource_set
-from policies.resources import SECRET, UNKNOWN
+from policies.prices.book import shipped_book
+from policies.resources import SECRET, UNKNOWN, Resource, Value
+from policies.rules.engine import run_rules
 from policies.rules.model import Rule, Severity
 from policies.rules.registry import rules
+from policies.usage import Usage
 
 ROOT = Path(__file__).parent.parent.parent
 DISK = "gcp:compute/disk:Disk"
@@ -108,10 +115,17 @@ def started(config: Mapping[str, str] | None = None) -> Iterator[Pack]:
             process.terminate()
 
 
-@pytest.fixture
-def pack() -> Iterator[Pack]:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Pack]:
     with started() as found:
         yield found
+
+
+@pytest.fixture
+def pack(running: Pack) -> Pack:
+    """The running pack without a policy configuration."""
+    running.configure()
+    return running
 
 
 def test_the_pack_is_the_rules(pack: Pack) -> None:
@@ -171,10 +185,10 @@ def test_what_is_undecided_stays_advisory_when_everything_is_mandatory(pack: Pac
 
 
 def test_inputs_count_not_the_defaults_that_google_will_fill_in(pack: Pack) -> None:
-    request = analyzer_pb2.AnalyzeRequest(type=DISK, urn=urn(DISK, "llama"), name="llama")
+    request = analyzer_pb2.AnalyzeRequest(type=DISK, urn=urn(DISK, "analysed"), name="analysed")
     request.properties.update({"type": "hyperdisk-ml", "zone": ZONE, "size": 500, "labels": LABELS})
     assert list(pack.stub.Analyze(request).diagnostics) == []
-    (found,) = pack.found("DISK-DEFAULT-THROUGHPUT", volume(provisionedThroughput=UNSET))
+    (found,) = pack.found("DISK-DEFAULT-THROUGHPUT", volume("analysed", provisionedThroughput=UNSET))
     assert found[0] == MANDATORY
     (unseen,) = pack.found("DISK-DEFAULT-THROUGHPUT", volume("other", provisionedThroughput=UNSET))
     assert unseen[0] == ADVISORY
@@ -345,3 +359,48 @@ def test_policies_need_no_engine_and_start_no_server() -> None:
     assert len({policy.name for policy in found}) == len(found) == len(rules()) + 2
     levels = [policy.enforcement_level for policy in found if isinstance(policy, StackValidationPolicy)]
     assert set(levels) == {EnforcementLevel.MANDATORY, EnforcementLevel.ADVISORY}
+
+
+def on_the_wire(value: Value) -> Any:
+    """A value as the engine sends it."""
+    if isinstance(value, Mapping):
+        return {key: on_the_wire(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [on_the_wire(inner) for inner in value]
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is SECRET:
+        return {SECRET_KEY: SECRET_VALUE, "value": "hidden"}
+    return sdk.UNKNOWN_STRING_VALUE if value is UNKNOWN else value
+
+
+def as_registered(found: Resource, providers: Mapping[str, Resource]) -> analyzer_pb2.AnalyzerResource:
+    """A resource of an offline preview as the engine would show it to the pack."""
+    provider = providers.get(found.options.provider.rpartition("::")[0])
+    message = declared(
+        found.type,
+        found.name,
+        {key: on_the_wire(value) for key, value in found.inputs.items()},
+        refs=found.options.property_dependencies,
+        options=analyzer_pb2.AnalyzerResourceOptions(protect=found.options.protect),
+    )
+    message.urn = found.urn
+    if provider:
+        message.provider.type, message.provider.urn = provider.type, provider.urn
+    return message
+
+
+def test_the_shipped_stack_is_judged_alike_by_the_pack_and_by_the_command(pack: Pack) -> None:
+    stack = preview("prod", ROOT).resources
+    today = datetime.date(2026, 11, 29)
+    expected = run_rules(stack, estimate(stack, Usage(), shipped_book(), today), today).findings
+    levels = {Severity.ERROR: MANDATORY, Severity.WARNING: ADVISORY, Severity.INFO: ADVISORY}
+    config = {name: {"asOf": str(today), "enforcementLevel": levels[found.severity]} for name, found in rules().items()}
+    pack.configure(**{name.replace("-", "_"): value for name, value in config.items()})
+    providers = {found.urn: found for found in stack if found.type.startswith("pulumi:providers:")}
+    request = analyzer_pb2.AnalyzeStackRequest(resources=[as_registered(found, providers) for found in stack])
+    told = pack.stub.AnalyzeStack(request, timeout=60).diagnostics
+    assert [each for each in told if each.enforcementLevel == MANDATORY] == []
+    assert sorted((each.policyName, each.urn) for each in told) == sorted(
+        (finding.rule.id, finding.urn) for finding in expected
+    )
