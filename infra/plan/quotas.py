@@ -13,6 +13,7 @@ from policies.hardware.machines import machine
 from policies.hardware.quotas import quota
 from policies.hardware.slices import chips_of_machine, shape, shape_of_topology
 from policies.hardware.zones import is_zone, region_of
+from policies.report.plan import QuotaNeed
 from policies.resources import Opaque, Resource, ResourceSet, Value, dig
 
 INSTANCE: Final = "gcp:compute/instance:Instance"
@@ -22,26 +23,25 @@ DISK: Final = "gcp:compute/disk:Disk"
 NODE: Final = "gcp:tpu/v2Vm:V2Vm"
 QUEUED: Final = "gcp:tpu/v2QueuedResource:V2QueuedResource"
 JOB: Final = "gcp:cloudrunv2/job:Job"
-FILLING: Final = "with what filling a model version takes for an hour"
+FILLING: Final = "with what filling a model version takes for a while"
+WORDS: Final[Mapping[tuple[str, str, str], str]] = {
+    ("tpu-v6e-chips", "gce", "spot"): "v6e spot chips",
+    ("tpu-v6e-chips", "gce", "on-demand"): "v6e on-demand chips",
+    ("tpu-v6e-chips", "tpu-vm", "spot"): "v6e spot chips of the Cloud TPU API",
+    ("tpu-v6e-chips", "tpu-vm", "on-demand"): "v6e on-demand chips of the Cloud TPU API",
+    ("hyperdisk-ml-gib", "", ""): "GiB of hyperdisk-ml",
+    ("hyperdisk-ml-throughput", "", ""): "MiB/s of hyperdisk-ml",
+    ("hyperdisk-balanced-gib", "", ""): "GiB of hyperdisk-balanced",
+    ("hyperdisk-balanced-throughput", "", ""): "MiB/s of hyperdisk-balanced",
+    ("hyperdisk-balanced-iops", "", ""): "IOPS of hyperdisk-balanced",
+    ("pd-standard-gib", "", ""): "GiB of pd-standard",
+    ("pd-ssd-gib", "", ""): "GiB of pd-balanced and pd-ssd",
+    ("vcpus", "", ""): "vCPUs",
+    ("external-addresses", "", ""): "external addresses",
+}
+"""What each pool counts, by resource, backend and capacity."""
 HYPERDISK: Final = ("hyperdisk-ml", "hyperdisk-balanced")
 PERSISTENT: Final = {"pd-standard": "pd-standard-gib", "pd-balanced": "pd-ssd-gib", "pd-ssd": "pd-ssd-gib"}
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class QuotaNeed:
-    """What a stack needs of one quota in one place."""
-
-    metric: str
-    """The id by which Google knows the quota."""
-    location: str
-    """Zone or region: a project has one such pool each."""
-    needed: int
-    """What the whole stack takes of it, at the most."""
-    default: int | None
-    """What a new project has; None where that is not known."""
-    note: str = ""
-    """What the reader should know: unit, and what is not counted."""
 
 
 @final
@@ -55,27 +55,35 @@ class _Draw:
     note: str = ""
 
 
-def quota_needs(resources: ResourceSet) -> tuple[QuotaNeed, ...]:
-    """The quotas that `resources` run into, chips first, in the order of the table.
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Bytes:
+    type: Value
+    gib: Value
+    throughput: Value = None
+    iops: Value = None
 
-    Values that nobody knows yet are not counted. Chips of a reservation count as on demand.
+
+def quota_needs(resources: ResourceSet) -> tuple[QuotaNeed, ...]:
+    """The quotas that `resources` run into, chips first.
+
+    Values that nobody knows yet are not counted. Chips of a reservation count as on demand. Zero external addresses
+    are said too, since that is what a stack should need.
     """
-    sums: dict[tuple[str, str], int] = {}
-    notes: dict[tuple[str, str], dict[str, None]] = {}
-    found: dict[tuple[str, str], int | None] = {}
+    found: dict[tuple[str, str], QuotaNeed] = {}
     for draw in _draws(resources):
         pool = quota(draw.resource, draw.backend, draw.capacity)
         location = draw.zone if pool.scope == "zone" else region_of(draw.zone)
-        key = (pool.name, location)
-        sums[key] = sums.get(key, 0) + draw.amount
-        found[key] = pool.default
-        notes.setdefault(key, {}).update(dict.fromkeys(filter(None, (pool.unit, draw.note))))
-    return tuple(
-        QuotaNeed(
-            metric=name, location=place, needed=total, default=found[name, place], note="; ".join(notes[name, place])
+        before = found.get((pool.name, location))
+        notes = dict.fromkeys(filter(None, (*(before.note.split("; ") if before else ()), pool.name, draw.note)))
+        found[pool.name, location] = QuotaNeed(
+            metric=WORDS[draw.resource, draw.backend, draw.capacity],
+            location=location,
+            needed=(before.needed if before else 0) + draw.amount,
+            default=pool.default,
+            note="; ".join(notes),
         )
-        for (name, place), total in sums.items()
-    )
+    return tuple(found.values())
 
 
 def _draws(resources: ResourceSet) -> Iterator[_Draw]:
@@ -120,7 +128,7 @@ def _of_instance(one: Resource) -> Iterator[_Draw]:
         return
     yield from _of_host(one, zone, 1)
     boot = one.value("bootDisk", "initializeParams")
-    yield from _of_bytes(zone, dig(boot, "type"), dig(boot, "size"), dig(boot, "provisionedThroughput"), 1)
+    yield from _of_bytes(zone, _bytes(boot, "type", "size"))
 
 
 def _of_group(group: Resource, resources: ResourceSet) -> Iterator[_Draw]:
@@ -131,8 +139,7 @@ def _of_group(group: Resource, resources: ResourceSet) -> Iterator[_Draw]:
         yield from _of_host(template, zone, size)
         for disk in _listed(template.value("disks")):
             if dig(disk, "source") is None:
-                throughput = dig(disk, "provisionedThroughput")
-                yield from _of_bytes(zone, dig(disk, "diskType"), dig(disk, "diskSizeGb"), throughput, size)
+                yield from _of_bytes(zone, _bytes(disk, "diskType", "diskSizeGb"), size)
 
 
 def _of_host(host: Resource, zone: str, times: int) -> Iterator[_Draw]:
@@ -159,22 +166,27 @@ def _of_machine(host: Resource, name: str, zone: str, times: int) -> Iterator[_D
 def _of_disk(disk: Resource) -> Iterator[_Draw]:
     zone = _zone(disk.value("zone"))
     if zone:
-        yield from _of_bytes(zone, disk.value("type"), disk.value("size"), disk.value("provisionedThroughput"), 1)
+        yield from _of_bytes(zone, _bytes(disk.inputs, "type", "size"))
 
 
-def _of_bytes(zone: str, type: Value, gib: Value, throughput: Value, times: int, note: str = "") -> Iterator[_Draw]:
-    size = _whole(gib)
-    if not isinstance(type, str) or size is None:
+def _of_bytes(zone: str, disk: _Bytes, times: int = 1, note: str = "") -> Iterator[_Draw]:
+    """GiB, MiB/s and IOPS of `times` disks; where a figure is left to Google, its default."""
+    size = _whole(disk.gib)
+    if not isinstance(disk.type, str) or size is None:
         return
-    kind = type.rsplit("/", 1)[-1]
+    kind = disk.type.rsplit("/", 1)[-1]
     if kind in PERSISTENT:
         yield _Draw(resource=PERSISTENT[kind], zone=zone, amount=size * times, note=note)
-    if kind in HYPERDISK:
-        yield _Draw(resource=f"{kind}-gib", zone=zone, amount=size * times, note=note)
-        limits = disk_types()[kind].throughput
-        provisioned = _whole(throughput) or (limits.default_at(size) if limits and throughput is None else None)
-        if provisioned is not None:
-            yield _Draw(resource=f"{kind}-throughput", zone=zone, amount=provisioned * times, note=note)
+    if kind not in HYPERDISK:
+        return
+    yield _Draw(resource=f"{kind}-gib", zone=zone, amount=size * times, note=note)
+    known = disk_types()[kind]
+    for name, limits, value in (("throughput", known.throughput, disk.throughput), ("iops", known.iops, disk.iops)):
+        if limits is None:
+            continue
+        amount = limits.default_at(size) if value is None else _whole(value)
+        if amount is not None:
+            yield _Draw(resource=f"{kind}-{name}", zone=zone, amount=amount * times, note=note)
 
 
 def _of_fills(jobs: Iterable[Resource]) -> Iterator[_Draw]:
@@ -185,10 +197,8 @@ def _of_fills(jobs: Iterable[Resource]) -> Iterator[_Draw]:
         zone = _zone(made.get("SPOTRAIL_ZONE"))
         if not zone:
             continue
-        size, throughput = made.get("SPOTRAIL_STAGING_GIB"), made.get("SPOTRAIL_STAGING_THROUGHPUT")
-        yield from _of_bytes(zone, made.get("SPOTRAIL_STAGING_TYPE"), size, throughput, 1, FILLING)
-        boot, gib = made.get("SPOTRAIL_HYDRATOR_BOOT_TYPE"), made.get("SPOTRAIL_HYDRATOR_BOOT_GIB")
-        yield from _of_bytes(zone, boot, gib, None, 1, FILLING)
+        yield from _of_bytes(zone, _said(made, "SPOTRAIL_STAGING"), note=FILLING)
+        yield from _of_bytes(zone, _said(made, "SPOTRAIL_HYDRATOR_BOOT"), note=FILLING)
         hydrator = machine(made.get("SPOTRAIL_HYDRATOR_MACHINE", ""))
         if hydrator is not None:
             yield _Draw(resource="vcpus", zone=zone, amount=_ceiling(hydrator.vcpus), note=FILLING)
@@ -198,6 +208,24 @@ def _environment(job: Resource) -> Mapping[str, str]:
     container = dig(job.value("template", "template", "containers"), 0)
     pairs = ((dig(one, "name"), dig(one, "value")) for one in _listed(dig(container, "envs")))
     return {name: value for name, value in pairs if isinstance(name, str) and isinstance(value, str)}
+
+
+def _bytes(disk: Value, type_key: str, size_key: str) -> _Bytes:
+    return _Bytes(
+        type=dig(disk, type_key),
+        gib=dig(disk, size_key),
+        throughput=dig(disk, "provisionedThroughput"),
+        iops=dig(disk, "provisionedIops"),
+    )
+
+
+def _said(made: Mapping[str, str], prefix: str) -> _Bytes:
+    return _Bytes(
+        type=made.get(f"{prefix}_TYPE"),
+        gib=made.get(f"{prefix}_GIB"),
+        throughput=made.get(f"{prefix}_THROUGHPUT"),
+        iops=made.get(f"{prefix}_IOPS"),
+    )
 
 
 def _chips(accelerator_type: Value, topology: Value) -> int:

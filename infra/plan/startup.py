@@ -74,6 +74,10 @@ class WorkerStartup:
     model_sha256: str = ""
     """Digest of the model's manifest, which the mounted volume must hold; needed with `model_device`."""
 
+    def __post_init__(self) -> None:
+        if bool(self.model_device) is not bool(self.model_sha256):
+            raise ValueError(f"{self.slice_name}: a model volume and the digest of its model go together")
+
 
 @final
 @dataclass(frozen=True, kw_only=True)

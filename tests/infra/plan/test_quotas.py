@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from infra.plan.quotas import quota_needs
+from infra.plan.quotas import WORDS, quota_needs
+from policies.hardware.quotas import quotas
 from policies.resources import SECRET, UNKNOWN, Resource, ResourceOptions, ResourceSet, Value
 
 ZONE = "us-central1-b"
@@ -20,7 +21,10 @@ def resource(token: str, name: str, inputs: Mapping[str, Value], **joins: tuple[
 
 
 def needs(*resources: Resource) -> dict[tuple[str, str], tuple[int, int | None]]:
-    return {(need.metric, need.location): (need.needed, need.default) for need in quota_needs(ResourceSet(resources))}
+    return {
+        (need.note.split(";")[0], need.location): (need.needed, need.default)
+        for need in quota_needs(ResourceSet(resources))
+    }
 
 
 def instance(machine: str, **more: Value) -> Resource:
@@ -123,6 +127,7 @@ def job(name: str) -> Resource:
         "SPOTRAIL_STAGING_TYPE": "hyperdisk-balanced",
         "SPOTRAIL_STAGING_GIB": "200",
         "SPOTRAIL_STAGING_THROUGHPUT": "600",
+        "SPOTRAIL_STAGING_IOPS": "4000",
         "SPOTRAIL_HYDRATOR_MACHINE": "n4-standard-8",
         "SPOTRAIL_HYDRATOR_BOOT_TYPE": "hyperdisk-balanced",
         "SPOTRAIL_HYDRATOR_BOOT_GIB": "20",
@@ -136,9 +141,11 @@ def test_filling_draws_once_although_two_jobs_speak_of_it() -> None:
     assert found["HDB-TOTAL-GB-per-project-region", "us-central1"] == (220, None)
     # 600 of the staging disk, and 140 + 1.5 x 20 of the boot disk, whose throughput is left to Google.
     assert found["HDB-TOTAL-THROUGHPUT-per-project-region", "us-central1"] == (770, None)
+    # And 3,000 + 6 x 20 IOPS of the boot disk.
+    assert found["HDB-TOTAL-IOPS-per-project-region", "us-central1"] == (7120, None)
     assert found["CPUS-per-project-region", "us-central1"] == (8, 24)
-    (note,) = {need.note for need in quota_needs(ResourceSet((job("fill"),))) if need.metric.startswith("CPUS")}
-    assert note == "vCPUs; with what filling a model version takes for an hour"
+    (note,) = {need.note for need in quota_needs(ResourceSet((job("fill"),))) if need.metric == "vCPUs"}
+    assert note == "CPUS-per-project-region; with what filling a model version takes for a while"
 
 
 @pytest.mark.parametrize("opaque", [UNKNOWN, SECRET])
@@ -152,7 +159,11 @@ def test_chips_come_first() -> None:
     volume = resource("gcp:compute/disk:Disk", "v", {"zone": ZONE, "type": "hyperdisk-ml", "size": 200})
     found = quota_needs(ResourceSet((volume, instance("e2-standard-4"), spot("ct6e-standard-8t"))))
     assert [need.metric for need in found][:3] == [
-        "PREEMPTIBLE-TPU-V6E-per-project-zone",
-        "HDML-TOTAL-GB-per-project-region",
-        "HDML-TOTAL-THROUGHPUT-per-project-region",
+        "v6e spot chips",
+        "GiB of hyperdisk-ml",
+        "MiB/s of hyperdisk-ml",
     ]
+
+
+def test_every_pool_of_the_table_has_words() -> None:
+    assert {(pool.resource, pool.backend, pool.capacity) for pool in quotas()} == set(WORDS)

@@ -255,6 +255,13 @@ def test_without_a_mirror_pip_asks_pypi() -> None:
     assert "PYTHON_INDEX=https://pypi.org/simple/" in render_head(HeadStartup(ray_version="2.60.0", python_index=""))
 
 
+def test_a_model_volume_needs_the_digest_that_it_must_hold() -> None:
+    values = {"slice_name": "dev-trainer", "accelerator_type": "v6e-8", "chips_per_host": 8, "hosts": 1}
+    texts = dict.fromkeys(("head_address", "ray_version", "python_index", "apt_index", "image"), "")
+    with pytest.raises(ValueError, match="dev-trainer: a model volume and the digest of its model go together"):
+        WorkerStartup(role=Role.SERVE, model_device="d", **values, **texts)  # type: ignore[arg-type]
+
+
 def test_a_label_of_the_file_system_fits() -> None:
     """ext4 takes 16 bytes."""
     text = render_hydrate(HydrateStartup(bucket="b", path="p", manifest_sha256=DIGEST))
