@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from typing import Final, final
 
@@ -38,15 +37,12 @@ _REPEATED: Final = {
 
 @final
 class Transforms:
-    """The transforms of one program, and the connections to it. Each resource's own run first, then those of its
-    parents, then those of the stack."""
+    """The transforms of one program: each resource's own run first, then its parents', then those of the stack."""
 
     def __init__(self) -> None:
         self._of_stack: list[callback_pb2.Callback] = []
         self._of_invokes: list[callback_pb2.Callback] = []
         self._of_resource: dict[str, tuple[str, tuple[callback_pb2.Callback, ...]]] = {}
-        self._channels: dict[str, grpc.Channel] = {}
-        self._lock = threading.Lock()
 
     def add_to_stack(self, callback: callback_pb2.Callback) -> None:
         """From now on run `callback` for every resource."""
@@ -59,11 +55,6 @@ class Transforms:
     def remember(self, urn: str, request: resource_pb2.RegisterResourceRequest) -> None:
         """Keep the transforms of a resource for its children."""
         self._of_resource[urn] = (request.parent, tuple(request.transforms))
-
-    def close(self) -> None:
-        """Close the connections to the program."""
-        for channel in self._channels.values():
-            channel.close()
 
     def resource(self, request: resource_pb2.RegisterResourceRequest) -> resource_pb2.RegisterResourceRequest:
         """`request` as the transforms leave it. Raises ProgramFailed where one of them breaks."""
@@ -106,14 +97,11 @@ class Transforms:
             yield from own
 
     def _call(self, callback: callback_pb2.Callback, payload: bytes) -> bytes:
-        with self._lock:
-            if callback.target not in self._channels:
-                self._channels[callback.target] = grpc.insecure_channel(callback.target, options=CHANNEL_OPTIONS)
-            stub = callback_pb2_grpc.CallbacksStub(self._channels[callback.target])
+        question = callback_pb2.CallbackInvokeRequest(token=callback.token, request=payload)
         try:
-            response: bytes = stub.Invoke(
-                callback_pb2.CallbackInvokeRequest(token=callback.token, request=payload)
-            ).response
+            # A connection a call: one that is open when the program ends makes gRPC complain on our stderr.
+            with grpc.insecure_channel(callback.target, options=CHANNEL_OPTIONS) as channel:
+                response: bytes = callback_pb2_grpc.CallbacksStub(channel).Invoke(question).response
         except grpc.RpcError as error:
             details = str(getattr(error, "details", error.__str__)())
             raise ProgramFailed(f"a transform failed: {_PREAMBLE.sub('', details)}") from None

@@ -21,6 +21,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from typing import Any, Final, final
 
 import grpc
@@ -35,6 +36,7 @@ GC_THRESHOLD: Final = 100_000
 """Python's 700 spends a quarter of a second on the classes of pulumi_gcp, none of which is ever garbage."""
 _OURS: Final = ("infra", "policies")
 _STDERR: Final = 2
+_AT_ONCE: Final = 0.001
 
 
 def main(descriptor: int) -> None:
@@ -84,7 +86,7 @@ def _leave() -> None:
 
 def _run(order: Message) -> Message:
     """Run the program and tell how it ended."""
-    faulthandler.dump_traceback_later(order["hangs_after"], file=_STDERR)
+    faulthandler.dump_traceback_later(max(order["dump_at"] - time.monotonic(), _AT_ONCE), file=_STDERR)
     _configure(order)
     sys.argv = [order["program"]]
     # As in Pulumi's host: what a failed program leaves behind unawaited is nothing to tell the user about.

@@ -59,7 +59,6 @@ def served(deployment: Deployment) -> Iterator[str]:
         yield f"127.0.0.1:{port}"
     finally:
         server.stop(grace=0).wait()
-        deployment.transforms.close()
 
 
 @final

@@ -71,9 +71,9 @@ class Program:
         self._output.close()
 
     @property
-    def hangs_after(self) -> float:
-        """Seconds that the program has left to run; then it writes down where it is."""
-        return max(self._deadline - time.monotonic() - _DUMP_LEAD, 0.1)
+    def dump_at(self) -> float:
+        """When a program that hangs writes down where it is, on the clock of `time.monotonic`, which all share."""
+        return self._deadline - _DUMP_LEAD
 
     def ask(self, message: Message) -> Message:
         """Send `message` and wait for the answer. Raises ProgramFailed where the process ends or hangs instead."""

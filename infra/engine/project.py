@@ -92,7 +92,7 @@ def load_project(folder: Path) -> Project:
 
 def _name(file: Path, document: Mapping[str, Yaml]) -> str:
     if "name" not in document:
-        raise ProjectError(f"{file}: name is not set{_meant('name', document)}")
+        raise ProjectError(f"{file}: name is not set.{_meant('name', document)}")
     name = _text(file, "name", document["name"], "")
     if not _NAME.fullmatch(name):
         raise ProjectError(f'{file}: name is "{name}"; it must be 1 to 100 letters, digits, "-", "_" or "."')

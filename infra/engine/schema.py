@@ -102,7 +102,7 @@ def _object(value: Mapping[str, Wire], expected: type, path: Path) -> Iterator[t
         if key in types:
             yield from _walk(inner, types[key], (*path, names[key]))
         else:
-            yield (*path, key), _unknown_key(inner, key, path, list(names.values()))
+            yield (*path, key), _unknown_key(inner, key, list(names.values()))
     for missing in sorted(_types._required_property_names(expected) - value.keys()):
         yield (*path, names[missing]), "{path} is not set; {owner} needs it"
 
@@ -131,9 +131,9 @@ def _wrong(value: Wire, rule: str, path: Path) -> Iterator[tuple[Path, str]]:
     yield path, f"{{path}} of {{owner}} is {_shown(value)}; it must be {rule}"
 
 
-def _unknown_key(value: Wire, key: str, path: Path, names: Sequence[str]) -> str:
+def _unknown_key(value: Wire, key: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    meant = f"Did you mean {close[0]}?" if close else f"There {'is' if path else 'are'} {', '.join(sorted(names))}."
+    meant = f"Did you mean {close[0]}?" if close else f"Known there: {', '.join(sorted(names))}."
     return f"{{path}} (here {_shown(value)}) is not an input of {{owner}}. {_braces(meant)}"
 
 

@@ -36,19 +36,21 @@ class Seen:
 def observe(program: Program, project: Project, stack: str, configuration: Configuration) -> Seen:
     """Run `program` for `stack` and watch what it registers. Raises PreviewError."""
     deployment = Deployment(Namer(stack=stack, project=project.name), configuration)
+    # Served until the program's process has ended: gRPC in it would complain about a server that goes away first.
     with served(deployment) as address:
         ended = program.ask(_order(address, program, project, stack, configuration))
-    if ended["ended"] == "refused":
-        raise ProgramRefused(ended["message"] + _hint(ended["message"], configuration))
-    checked = program.ask(_question(deployment))
-    _settle(deployment, ended, checked["problems"])
+        if ended["ended"] == "refused":
+            raise ProgramRefused(ended["message"] + _hint(ended["message"], configuration))
+        checked = program.ask(_question(deployment))
+        _settle(deployment, ended, checked["problems"])
+        printed = program.output()
     properties: Mapping[str, Collection[str]] = checked["properties"]
     resources, external = split(deployment.registrations, properties)
     return Seen(
         resources=resources,
         external=external,
         outputs=deployment.outputs(),
-        log=(*program.output(), *deployment.log),
+        log=(*printed, *deployment.log),
     )
 
 
@@ -62,7 +64,7 @@ def _order(address: str, program: Program, project: Project, stack: str, configu
         "root": str(project.root),
         "config": dict(configuration.values),
         "secret_keys": sorted(configuration.secrets),
-        "hangs_after": program.hangs_after,
+        "dump_at": program.dump_at,
     }
 
 
