@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -141,16 +140,6 @@ def label_key_doubt(key: str) -> str | None:
     if key.startswith(_RESERVED_PREFIX):
         return f'Keys that start with "{_RESERVED_PREFIX}" are Google\'s own; it may refuse or overwrite them.'
     return None
-
-
-def label_mistakes(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Every key of `labels` that cannot be, with the reason: its own, its value's, or that there are too many."""
-    for position, (key, value) in enumerate(labels.items()):
-        broken = label_key_mistake(key) or label_value_mistake(value)
-        if broken is None and position >= LABELS_LIMIT:
-            broken = f"A resource has at most {LABELS_LIMIT} labels; this one is too many."
-        if broken:
-            yield key, broken
 
 
 def sanitise_label(text: str) -> Sanitised:

@@ -28,7 +28,6 @@ CURRENCY: Final = pattern(r"[A-Z]{3}", "It must be a currency code: USD, EUR.")
 REPOSITORY: Final = pattern(
     r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}", "It must be a GitHub repository: owner/name."
 )
-BRANCH: Final = pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", "It must be the name of a branch: main, release/1.")
 PROJECT: Final = pattern(
     r"[a-z](?:[-a-z0-9]{4,28})[a-z0-9]",
     "It must be the id of a Google project: 6 to 30 lower-case letters, digits and hyphens, a letter first.",

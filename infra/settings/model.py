@@ -5,13 +5,12 @@ The names of the fields are the keys of the file: `spotrail:head.machine` is `se
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Final, final
 
 from infra.plan.capacity import Backend, Capacity
+from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings, WaiverSettings
 from policies.hardware.zones import region_of
 
 MANAGED_BY: Final = "spotrail"
@@ -192,73 +191,6 @@ class RegistrySettings:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BudgetSettings:
-    """`spotrail:budget`: what the month may cost. A budget tells; it stops nothing."""
-
-    monthly: int
-    """Whole units of `currency`."""
-    billing_account: str
-    """`XXXXXX-XXXXXX-XXXXXX`."""
-    currency: str = "USD"
-    """Must be the currency of the billing account."""
-    current_thresholds: tuple[Decimal, ...] = (Decimal("0.5"), Decimal("0.9"), Decimal("1"))
-    """Fractions of `monthly` that is spent already, at each of which Google writes."""
-    forecast_thresholds: tuple[Decimal, ...] = (Decimal("1"),)
-    """Fractions of `monthly` that the month is forecast to reach."""
-    quota_project: str = ""
-    """Project that budget calls are counted against. Default: the stack's."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class AlertSettings:
-    """`spotrail:alerts`: who is told."""
-
-    emails: tuple[str, ...] = ()
-    """One channel each; at least one, and at most five channels in all."""
-    slack_channel: str = ""
-    """`#channel`; needs the secret `spotrail:slack_token`."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class GuardSettings:
-    """`spotrail:guard`: when a volume counts as idle."""
-
-    idle_percent: int = 5
-    """A volume that is read at less than this part of its provisioned throughput is idle, 1 to 50."""
-    idle_hours: int = 6
-    """Hours without a break after which the alert fires, 1 to 23."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class CiSettings:
-    """`spotrail:ci`: the repository whose workflows may preview the stack, by Workload Identity Federation."""
-
-    repository: str
-    """`owner/name` on GitHub."""
-    branch: str = "main"
-    """Only runs of this branch may change anything; others read."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class WaiverSettings:
-    """One of `spotrail:waivers`: a finding that somebody has decided to live with, and until when."""
-
-    rule: str
-    """Id of the rule."""
-    urn: str
-    """Pattern of URNs, with `*`."""
-    reason: str
-    """Shown wherever the finding would be."""
-    until: datetime.date
-    """Last day on which it holds."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Everything a stack file says."""
 
@@ -284,8 +216,8 @@ class Settings:
     network: NetworkSettings = NetworkSettings()
     buckets: BucketSettings = BucketSettings()
     registry: RegistrySettings = RegistrySettings()
-    alerts: AlertSettings = AlertSettings()
-    guard: GuardSettings = GuardSettings()
+    alerts: AlertSettings = field(default_factory=AlertSettings)
+    guard: GuardSettings = field(default_factory=GuardSettings)
     ci: CiSettings | None = None
     """None: no CI may touch the stack."""
     waivers: tuple[WaiverSettings, ...] = ()

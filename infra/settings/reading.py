@@ -6,29 +6,26 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from infra.plan.names import label_key_doubt, label_key_mistake, name_mistake, sanitise_label
+from infra.plan.names import LABELS_LIMIT, label_key_doubt, label_key_mistake, name_mistake, sanitise_label
 from infra.settings import formats
 from infra.settings.mistakes import Mistakes
 from infra.settings.model import (
-    AlertSettings,
     BucketSettings,
-    BudgetSettings,
-    CiSettings,
-    GuardSettings,
     HeadSettings,
     HydrationSettings,
     ModelSettings,
     NetworkSettings,
     RegistrySettings,
     Settings,
-    WaiverSettings,
 )
+from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings, WaiverSettings
 from infra.settings.section import Rule, Section, passes
 from infra.settings.tpu import read_serving, read_slices
 from policies.hardware.zones import check_zone, region_of
 
 SLACK_TOKEN: Final = "slack_token"
 FIXED_LABELS: Final = ("owner", "env", "ttl", "managed-by")
+MOST_LABELS: Final = LABELS_LIMIT - 8
 MOST_GIB: Final = 65536
 
 
@@ -82,6 +79,10 @@ def _labels(top: Section) -> Mapping[str, str]:
     if not isinstance(found, Mapping):
         top.mistakes.add("labels", found, "It must be a mapping of label to value.")
         return {}
+    if len(found) > MOST_LABELS:
+        top.mistakes.add(
+            "labels", found, f"At most {MOST_LABELS} labels: a resource has {LABELS_LIMIT}, and 8 are ours."
+        )
     for key, value in found.items():
         path = f"labels.{key}"
         broken = "It must be text." if not isinstance(value, str) else _label_value(value)
@@ -177,10 +178,7 @@ def _guard(part: Section) -> GuardSettings:
 
 
 def _ci(part: Section) -> CiSettings:
-    return CiSettings(
-        repository=part.text("repository", formats.REPOSITORY),
-        branch=part.text("branch", formats.BRANCH),
-    )
+    return CiSettings(repository=part.text("repository", formats.REPOSITORY))
 
 
 def _waivers(top: Section) -> tuple[WaiverSettings, ...]:

@@ -1,0 +1,73 @@
+"""The settings of money and people: the budget, who is told, who may look, and what somebody decided to live with."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import final
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BudgetSettings:
+    """`spotrail:budget`: what the month may cost. A budget tells; it stops nothing."""
+
+    monthly: int
+    """Whole units of `currency`."""
+    billing_account: str
+    """`XXXXXX-XXXXXX-XXXXXX`."""
+    currency: str = "USD"
+    """Must be the currency of the billing account."""
+    current_thresholds: tuple[Decimal, ...] = (Decimal("0.5"), Decimal("0.9"), Decimal("1"))
+    """Fractions of `monthly` that is spent already, at each of which Google writes."""
+    forecast_thresholds: tuple[Decimal, ...] = (Decimal("1"),)
+    """Fractions of `monthly` that the month is forecast to reach."""
+    quota_project: str = ""
+    """Project that budget calls are counted against. Default: the stack's."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AlertSettings:
+    """`spotrail:alerts`: who is told."""
+
+    emails: tuple[str, ...] = ()
+    """One channel each; at least one, and at most five channels in all."""
+    slack_channel: str = ""
+    """`#channel`; needs the secret `spotrail:slack_token`."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GuardSettings:
+    """`spotrail:guard`: when a volume counts as idle."""
+
+    idle_percent: int = 5
+    """A volume that is read at less than this part of its provisioned throughput is idle, 1 to 50."""
+    idle_hours: int = 6
+    """Hours without a break after which the alert fires, 1 to 23."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CiSettings:
+    """`spotrail:ci`: the repository whose workflows may preview the stack, by Workload Identity Federation."""
+
+    repository: str
+    """`owner/name` on GitHub."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class WaiverSettings:
+    """One of `spotrail:waivers`: a finding that somebody has decided to live with, and until when."""
+
+    rule: str
+    """Id of the rule."""
+    urn: str
+    """Pattern of URNs, with `*`."""
+    reason: str
+    """Shown wherever the finding would be."""
+    until: datetime.date
+    """Last day on which it holds."""
