@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from policies.estimate.location import locate
@@ -22,7 +23,7 @@ MULTI_REGIONS: Final = ("us", "eu", "asia")
 
 
 def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
-    hosts = tpu_places(context.resources)
+    hosts = _hosts(context)
     if not hosts:
         if any(is_tpu(each, context.resources) is not False for each in context.resources.of_type(*SLICES)):
             yield Violation(message="the zone of the TPUs is not known", decided=False)
@@ -40,6 +41,12 @@ def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
     if away:
         money = _money(bucket, context)
         yield Violation(message=f"{_said(location, away)}. {_amount(bucket, money)}", monthly=money)
+
+
+@lru_cache(maxsize=1)
+def _hosts(context: Context) -> tuple[str, ...]:
+    """Where the TPUs of the stack are. Read once a judgement."""
+    return tpu_places(context.resources)
 
 
 def _region(place: str) -> str:

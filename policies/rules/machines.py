@@ -43,6 +43,8 @@ def description_of(resource: Resource, resources: ResourceSet) -> Resource | Non
 
 def groups_of(template: Resource, resources: ResourceSet) -> tuple[Resource, ...]:
     """The groups that make machines of a template: by what Pulumi recorded, else by the name that they give."""
+    if template.type not in TEMPLATES:
+        return ()
     recorded = resources.dependents(template, *GROUPS)
     candidates = recorded or resources.of_type(*GROUPS)
     return tuple(group for group in candidates if description_of(group, resources) is template)

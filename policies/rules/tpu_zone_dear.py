@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from policies.estimate.capacity import Capacity
@@ -40,8 +42,7 @@ def _compare(resource: Resource, model: PriceModel, context: Context) -> Iterato
         yield Violation(message="; ".join(f"{part.path}: {part.reason}" for part in bill.unknown), decided=False)
     if amount is None or not isinstance(here, Price) or not here.unit_price:
         return
-    found = ((other, context.book.find(CHIP, model, other)) for other in tpu_zones())
-    prices = {other: price.unit_price for other, price in found if isinstance(price, Price)}
+    prices = _prices(model, context)
     best = min(prices, key=lambda other: prices[other], default=zone)
     saved = 1 - Fraction(prices.get(best, here.unit_price)) / Fraction(here.unit_price)
     if saved >= WORTH_MOVING:
@@ -53,6 +54,13 @@ def _compare(resource: Resource, model: PriceModel, context: Context) -> Iterato
             ),
             monthly=less,
         )
+
+
+@lru_cache(maxsize=2)
+def _prices(model: PriceModel, context: Context) -> Mapping[str, Decimal]:
+    """What a chip costs in the zones that have a price. Read once a judgement and model."""
+    found = ((zone, context.book.find(CHIP, model, zone)) for zone in tpu_zones())
+    return {zone: price.unit_price for zone, price in found if isinstance(price, Price)}
 
 
 RULE: Final = Rule(
