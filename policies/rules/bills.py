@@ -25,11 +25,13 @@ def lines_of(resource: Resource, context: Context, *items: str) -> tuple[CostCom
 
 
 def cost_of(resource: Resource, context: Context, *items: str) -> Amount | None:
-    """The sum of these lines; None where there is none, or where one of them has no price."""
+    """The sum of these lines; None where there is none, or where a part of them has no price or is not known."""
     found = bills(context).get(resource.urn)
     lines = lines_of(resource, context, *items)
-    missing = any(not items or part.item in items for part in found.unpriced) if found else True
-    return total(line.amount for line in lines) if lines and not missing else None
+    if found is None or not lines or (found.unknown and not items):
+        return None
+    missing = any(not items or part.item in items for part in found.unpriced)
+    return None if missing else total(line.amount for line in lines)
 
 
 def a_month(amount: Amount | None) -> str:

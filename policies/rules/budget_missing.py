@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from policies.estimate.model import Estimate
 from policies.resources import STACK_TYPE, Opaque, Resource, dig
 from policies.rules.bills import a_month
 from policies.rules.model import Context, Rule, Severity, Violation
@@ -15,12 +16,12 @@ FORECAST: Final = "FORECASTED_SPEND"
 
 
 def _check(stack: Resource, context: Context) -> Iterator[Violation]:
-    amount = context.estimate.amount
-    if not amount and context.estimate.complete:
+    if not context.estimate.amount and context.estimate.complete:
         return
+    cost = _cost(context.estimate)
     judged = [(budget, list(_missing(budget, context))) for budget in context.resources.of_type(BUDGET)]
     if not judged:
-        yield Violation(message=f"{a_month(amount)} and no budget in the stack")
+        yield Violation(message=f"{cost} and no budget in the stack")
     elif all(missing for _, missing in judged):
         budget, missing = min(judged, key=lambda pair: len(pair[1]))
         hidden = [value for _, value in missing if isinstance(value, Opaque)]
@@ -28,7 +29,13 @@ def _check(stack: Resource, context: Context) -> Iterator[Violation]:
             yield Violation.hidden(f"{budget.name}: {missing[0][0]}", hidden[0])
         else:
             lacks = " and ".join(path for path, value in missing if value is None)
-            yield Violation(message=f"{a_month(amount)}, and the budget {budget.name} has no {lacks}")
+            yield Violation(message=f"{cost}, and the budget {budget.name} has no {lacks}")
+
+
+def _cost(estimate: Estimate) -> str:
+    if estimate.complete:
+        return a_month(estimate.amount)
+    return f"at least {a_month(estimate.amount)}" if estimate.amount else "a price that is not known"
 
 
 def _missing(budget: Resource, context: Context) -> Iterator[tuple[str, Opaque | None]]:
