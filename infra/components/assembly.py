@@ -135,6 +135,8 @@ def volume(settings: Settings, accounts: Identity) -> ModelVolumeArgs:
             iops=hydration.staging_iops,
             throughput=hydration.staging_throughput,
             hydrator_machine=hydration.machine,
+            hydrator_boot_type=hydration.boot_disk_type,
+            hydrator_boot_gib=hydration.boot_disk_gib,
             zone=settings.zone,
         ),
         image=hydration.image,

@@ -177,7 +177,8 @@ class Identity(pulumi.ComponentResource):
         gcp.projects.IAMMember(
             "pipeline-on-project",
             project=site.project,
-            role=role.name,
+            # Its full name, built here so that a preview can show it.
+            role=pulumi.Output.concat("projects/", site.project, "/roles/", role.role_id),
             member=self.accounts[Account.PIPELINE].member,
             opts=pulumi.ResourceOptions(parent=self),
         )

@@ -68,6 +68,8 @@ class Staging:
     throughput: int
     """MiB/s."""
     hydrator_machine: str
+    hydrator_boot_type: str
+    hydrator_boot_gib: int
     zone: str
 
 
@@ -224,6 +226,8 @@ def staging_environment(staging: Staging, size_gib: int) -> Mapping[str, str]:
         "SPOTRAIL_STAGING_IOPS": str(staging.iops),
         "SPOTRAIL_STAGING_THROUGHPUT": str(staging.throughput),
         "SPOTRAIL_HYDRATOR_MACHINE": staging.hydrator_machine,
+        "SPOTRAIL_HYDRATOR_BOOT_TYPE": staging.hydrator_boot_type,
+        "SPOTRAIL_HYDRATOR_BOOT_GIB": str(staging.hydrator_boot_gib),
         "SPOTRAIL_ZONE": staging.zone,
     }
 

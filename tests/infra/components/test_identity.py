@@ -103,6 +103,7 @@ def test_the_jobs_may_start_the_hydrator_as_its_own_account_and_as_no_other(dev)
 def test_the_custom_role_is_bound_to_the_jobs(dev) -> None:
     grant = dev.one("projects/iAMMember:IAMMember", "pipeline-on-project")
     assert dev.sources(grant, "role") == {"IAMCustomRole pipeline-role"}
+    assert grant.inputs["role"] == "projects/acme-tpu-dev/roles/spotrail_dev_pipeline"
     assert dev.sources(grant, "member") == {"Account pipeline"}
     assert dev.one("IAMCustomRole").inputs["roleId"] == "spotrail_dev_pipeline"
 

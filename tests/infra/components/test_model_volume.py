@@ -107,6 +107,8 @@ def test_what_a_fill_uses_is_shown_before_it_runs(dev) -> None:
         "SPOTRAIL_STAGING_IOPS": "3000",
         "SPOTRAIL_STAGING_THROUGHPUT": "600",
         "SPOTRAIL_HYDRATOR_MACHINE": "n4-standard-8",
+        "SPOTRAIL_HYDRATOR_BOOT_TYPE": "hyperdisk-balanced",
+        "SPOTRAIL_HYDRATOR_BOOT_GIB": "20",
         "SPOTRAIL_ZONE": "us-central1-b",
     }
     assert environment(dev.one("Job", f"{VERSION}-fill")) == shown
