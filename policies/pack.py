@@ -39,6 +39,7 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 from policies.errors import InputError
+from policies.estimate.engine import estimate
 from policies.estimate.model import Estimate
 from policies.prices.book import shipped_book
 from policies.resources import (
@@ -55,7 +56,6 @@ from policies.resources import (
 )
 from policies.rules.engine import Judgement, run_rules
 from policies.rules.model import Finding, Rule, Severity, Waiver
-from policies.rules.pricing import price_for_rules
 from policies.rules.registry import rules
 from policies.rules.telling import paragraph
 from policies.rules.waivers import read_day, read_waivers, read_waivers_of
@@ -115,7 +115,7 @@ class Desk:
     def price(self, resources: ResourceSet, as_of: datetime.date) -> Estimate:
         """The estimate by the shipped prices and default usage; the same stack is priced once, not once a rule."""
         if self._priced is None or self._priced[:2] != (resources, as_of):
-            self._priced = (resources, as_of, price_for_rules(resources, Usage(), shipped_book(), as_of))
+            self._priced = (resources, as_of, estimate(resources, Usage(), shipped_book(), as_of))
         return self._priced[2]
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+from policies.errors import InputError
 from policies.estimate.free import free_type
 from policies.estimate.market import Market
-from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, Unpriced, total
+from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, UnknownInput, Unpriced, total
 from policies.estimate.readers import tpu_places
 from policies.estimate.registry import priced_types
 from policies.hardware.errors import hint
@@ -36,12 +37,12 @@ def estimate(resources: ResourceSet, usage: Usage, book: PriceBook, as_of: datet
     """The price of every resource of a stack. Pure and linear in the number of resources.
 
     `as_of` is the day from which the age of a price is counted. Components and what Pulumi itself keeps (stack,
-    providers) are nothing in the cloud and are left out. Raises ResourceError for an input that cannot be what it
-    says, naming the URN.
+    providers) are nothing in the cloud and are left out. An input that cannot be what it says makes the price of its
+    resource unknown, with the refusal as the reason: the rules say what is wrong, and the rest is priced.
     """
     market = Market(resources=resources, usage=usage, book=book, as_of=as_of, readers=tpu_places(resources))
     subjects = tuple(resource for resource in resources if bills(resource))
-    found = tuple(price(resource, market) for resource in subjects)
+    found = tuple(_price(resource, market) for resource in subjects)
     one_off = tuple(once for resource in subjects for once in _one_off(resource, market))
     priced = Estimate(currency=book.currency, resources=found, one_off=one_off)
     return replace(priced, notes=tuple(_notes(market, priced)))
@@ -55,7 +56,7 @@ def compare_spot(
     on_spot = tuple(found for found in estimated.resources if any(_is_spot_chip(line) for line in found.components))
     if not on_spot:
         return None
-    again = tuple(price(found.resource, dear) for found in on_spot)
+    again = tuple(_price(found.resource, dear) for found in on_spot)
     missing = any(part.item.startswith(TPU_ITEMS) for found in again for part in found.unpriced)
     chips = (line.amount for found in again for line in found.components if line.item.startswith(TPU_ITEMS))
     return SpotComparison(
@@ -70,7 +71,10 @@ def bills(resource: Resource) -> bool:
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
-    """The price of one resource, by its type. A type that nobody knows is unpriced, never free."""
+    """The price of one resource, by its type. A type that nobody knows is unpriced, never free.
+
+    Raises ResourceError for an input that cannot be what it says, naming the URN.
+    """
     known = priced_types().get(resource.type)
     if known is not None:
         return known.price(resource, market)
@@ -81,10 +85,28 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     return ResourceEstimate(resource=resource, unpriced=(Unpriced(item=resource.type, reason=reason),))
 
 
+def _price(resource: Resource, market: Market) -> ResourceEstimate:
+    try:
+        return price(resource, market)
+    except InputError as error:
+        return ResourceEstimate(
+            resource=resource, unknown=(UnknownInput(path="inputs", reason=_said(error, resource)),)
+        )
+
+
 def _one_off(resource: Resource, market: Market) -> Iterator[OneOff]:
     known = priced_types().get(resource.type)
-    if known is not None:
+    if known is None:
+        return
+    try:
         yield from known.one_off(resource, market)
+    except InputError as error:
+        refused = Unpriced(item="inputs", reason=_said(error, resource))
+        yield OneOff(name=resource.name, urn=resource.urn, lines=(), unpriced=(refused,))
+
+
+def _said(error: InputError, resource: Resource) -> str:
+    return str(error).removeprefix(f"{resource.urn}: ")
 
 
 def _notes(market: Market, priced: Estimate) -> Iterator[str]:

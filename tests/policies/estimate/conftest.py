@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from policies.estimate.engine import estimate
+from policies.estimate.engine import estimate, price
+from policies.estimate.market import Market
 from policies.estimate.model import Estimate, ResourceEstimate
 from policies.prices.book import PriceBook, load_book
-from policies.resources import Resource, ResourceOptions, ResourceSet, Value
+from policies.resources import Resource, ResourceError, ResourceOptions, ResourceSet, Value
 from policies.usage import Usage
 
 AS_OF = datetime.date(2026, 11, 15)
@@ -66,3 +67,19 @@ def price_first(price_stack: Callable[..., Estimate]) -> Callable[..., ResourceE
         return price_stack(*resources, **usage).resources[0]
 
     return priced
+
+
+@pytest.fixture(scope="session")
+def refusal_of(book: PriceBook, price_first: Callable[..., ResourceEstimate]) -> Callable[[Resource], str]:
+    """What the price of a resource is refused with; its estimate must be unknown, with the same words as the reason."""
+
+    def refused(resource: Resource) -> str:
+        market = Market(resources=ResourceSet((resource,)), usage=Usage(), book=book, as_of=AS_OF)
+        with pytest.raises(ResourceError) as caught:
+            price(resource, market)
+        found = price_first(resource)
+        assert found.nothing_known
+        assert [f"{resource.urn}: {part.reason}" for part in found.unknown] == [str(caught.value)]
+        return str(caught.value)
+
+    return refused

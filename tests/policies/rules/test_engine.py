@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from policies.estimate.engine import estimate
 from policies.estimate.model import Estimate
 from policies.money import Amount
 from policies.prices.book import PriceBook, shipped_book
 from policies.resources import STACK_TYPE, Resource, ResourceSet, Value
 from policies.rules.engine import UNDECIDED, Judgement, run_rules
 from policies.rules.model import Context, Rule, Severity, Violation, Waiver
-from policies.rules.pricing import price_for_rules
 from policies.rules.registry import rule, rules
 from policies.usage import Usage
 
@@ -162,7 +162,7 @@ def test_a_set_without_its_stack_resource_still_has_a_stack_to_judge() -> None:
 
 def test_an_empty_stack_passes_nothing() -> None:
     empty = ResourceSet(())
-    result = run_rules(empty, price_for_rules(empty, Usage(), shipped_book(), TODAY), TODAY)
+    result = run_rules(empty, estimate(empty, Usage(), shipped_book(), TODAY), TODAY)
     assert result.findings == result.passed == ()
     assert len(result.idle) == len(rules())
 
@@ -206,7 +206,7 @@ def test_a_malformed_stack_is_priced_as_far_as_it_can_be() -> None:
     zone = "us-central1-b"
     good = make(DISK, "good", type="hyperdisk-ml", size=100, provisionedThroughput=400, zone=zone)
     bad = make(DISK, "bad", type="hyperdisk-ml", size="lots", zone=zone)
-    found = price_for_rules(ResourceSet((good, bad)), Usage(), shipped_book(), TODAY)
+    found = estimate(ResourceSet((good, bad)), Usage(), shipped_book(), TODAY)
     assert found.amount == Amount.by_month(Decimal("56"))
     assert not found.complete
     (part,) = found.resources[1].unknown

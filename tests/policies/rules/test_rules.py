@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
+from policies.estimate.engine import estimate
 from policies.prices.book import PriceBook, load_book
 from policies.resources import SECRET, STACK_TYPE, UNKNOWN, Resource, ResourceOptions, ResourceSet, Value
 from policies.rules.engine import Judgement, run_rules
 from policies.rules.model import PREFIXES, TITLE_LIMIT, Severity
-from policies.rules.pricing import price_for_rules
 from policies.rules.registry import rule, rules
 from policies.rules.waivers import read_waivers
 from policies.usage import Usage
@@ -81,9 +81,9 @@ class Case:
                 name: {key: Decimal(str(value)) for key, value in entry.items()} for name, entry in self.usage.items()
             }
         )
-        estimate = price_for_rules(resources, usage, book, AS_OF)
+        priced = estimate(resources, usage, book, AS_OF)
         waivers = read_waivers(list(self.waivers))
-        return run_rules(resources, estimate, AS_OF, waivers, book=book, only=(rule(self.rule),))
+        return run_rules(resources, priced, AS_OF, waivers, book=book, only=(rule(self.rule),))
 
 
 def stack_of(found: Mapping[str, Mapping[str, Any]]) -> ResourceSet:

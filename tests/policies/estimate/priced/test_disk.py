@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 import pytest
 
 from policies.estimate.model import ResourceEstimate
-from policies.resources import SECRET, UNKNOWN, Resource, ResourceError, Value
+from policies.resources import SECRET, UNKNOWN, Resource, Value
 
 DISK = "gcp:compute/disk:Disk"
 REGION_DISK = "gcp:compute/regionDisk:RegionDisk"
@@ -17,6 +18,7 @@ ZONE = "us-central1-b"
 
 Make = Callable[..., Resource]
 PriceFirst = Callable[..., ResourceEstimate]
+RefusalOf = Callable[[Resource], str]
 
 
 @pytest.mark.parametrize(
@@ -199,10 +201,9 @@ def test_a_disk_of_a_pool_bills_with_the_pool(make: Make, price_first: PriceFirs
     ],
 )
 def test_a_number_that_no_disk_can_have_is_refused(
-    make: Make, price_first: PriceFirst, inputs: Mapping[str, Value], message: str
+    make: Make, refusal_of: RefusalOf, inputs: Mapping[str, Value], message: str
 ) -> None:
-    with pytest.raises(ResourceError, match=message):
-        price_first(make(DISK, inputs={**inputs, "type": "hyperdisk-ml", "zone": ZONE}))
+    assert re.search(message, refusal_of(make(DISK, inputs={**inputs, "type": "hyperdisk-ml", "zone": ZONE})))
 
 
 def test_no_zone_no_price(make: Make, price_first: PriceFirst) -> None:

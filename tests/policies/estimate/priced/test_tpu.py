@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 import pytest
 
 from policies.estimate.model import Estimate, ResourceEstimate
-from policies.resources import UNKNOWN, Resource, ResourceError, Value
+from policies.resources import UNKNOWN, Resource, Value
 
 VM = "gcp:tpu/v2Vm:V2Vm"
 QUEUED = "gcp:tpu/v2QueuedResource:V2QueuedResource"
@@ -16,6 +17,7 @@ SPOT: Mapping[str, Value] = {"spot": True}
 
 Make = Callable[..., Resource]
 PriceFirst = Callable[..., ResourceEstimate]
+RefusalOf = Callable[[Resource], str]
 
 
 @pytest.mark.parametrize(
@@ -78,11 +80,10 @@ def test_terms_decide_the_price_in_program_and_state_alike(
     [({"spot": True, "reserved": True}, "spot and reserved"), ({"preemptible": True, "reserved": True}, "preemptible")],
 )
 def test_terms_that_contradict_each_other_are_refused(
-    make: Make, price_first: PriceFirst, config: Mapping[str, Value], both: str
+    make: Make, refusal_of: RefusalOf, config: Mapping[str, Value], both: str
 ) -> None:
     inputs = {"acceleratorType": "v6e-8", "zone": "us-central1-b", "schedulingConfig": config}
-    with pytest.raises(ResourceError, match=rf"::it: schedulingConfig has {both}"):
-        price_first(make(VM, inputs=inputs))
+    assert re.search(rf"::it: schedulingConfig has {both}", refusal_of(make(VM, inputs=inputs)))
 
 
 @pytest.mark.parametrize(
@@ -100,10 +101,9 @@ def test_terms_that_contradict_each_other_are_refused(
     ],
 )
 def test_a_shape_that_does_not_exist_is_refused(
-    make: Make, price_first: PriceFirst, inputs: Mapping[str, Value], message: str
+    make: Make, refusal_of: RefusalOf, inputs: Mapping[str, Value], message: str
 ) -> None:
-    with pytest.raises(ResourceError, match=message):
-        price_first(make(VM, inputs={**inputs, "zone": "us-central1-b"}))
+    assert re.search(message, refusal_of(make(VM, inputs={**inputs, "zone": "us-central1-b"})))
 
 
 @pytest.mark.parametrize(
