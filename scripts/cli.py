@@ -7,7 +7,6 @@ is asked for, so that `spotrail --help` stays instant.
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -76,11 +75,4 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    try:
-        code = run()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (head, less) went away: nothing is wrong. The interpreter must not flush into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code)
+    sys.exit(run())

@@ -30,7 +30,9 @@ def console(stream: IO[str]) -> Console:
 def opened(path: Path | None) -> Iterator[IO[str]]:
     """The file `path` for writing, or standard output. A file appears whole or not at all. Raises InputError."""
     if path is None:
-        yield sys.stdout
+        with _until_nobody_reads():
+            yield sys.stdout
+            sys.stdout.flush()
         return
     part = path.with_name(f"{path.name}.part")
     try:
@@ -41,6 +43,16 @@ def opened(path: Path | None) -> Iterator[IO[str]]:
         raise InputError(f"--output {path}: cannot be written: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _until_nobody_reads() -> Iterator[None]:
+    """The reader of a pipe (head, less) may leave early: nothing is wrong, and nothing more is to be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        # The interpreter flushes once more when it ends: that must not meet the closed pipe again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -80,5 +80,9 @@ def command(
         if form is Format.JSON:
             stream.write(plan_json(report))
         else:
-            print_plan(report, output.console(stream), show_passed=show_passed)
+            page = output.console(stream)
+            # Captured first: rich would end the process itself when the reader of a pipe leaves.
+            with page.capture() as table:
+                print_plan(report, page, show_passed=show_passed)
+            stream.write(table.get())
     return judge(report.estimate, report.findings, allow_stale=allow_stale) if strict else ExitCode.FINE
