@@ -13,6 +13,8 @@ from typing import Any, Final, TypeAlias, final
 
 Message: TypeAlias = Mapping[str, Any]
 
+INPUTS_KEY: Final = "spotrail-inputs"
+"""gRPC metadata of a registration: which inputs its type has, of those that the engine asks about."""
 _CHUNK: Final = 1 << 16
 
 

@@ -6,7 +6,7 @@ It knows nothing of gRPC or processes. Its methods are called from several threa
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final, final
 
@@ -56,13 +56,15 @@ class Deployment:
         stack = self._registered.get(self.namer.stack_urn)
         return decode_all(stack.outputs) if stack else {}
 
-    def register(self, request: resource_pb2.RegisterResourceRequest) -> resource_pb2.RegisterResourceResponse:
-        """Answer RegisterResource. Raises PreviewError."""
+    def register(
+        self, request: resource_pb2.RegisterResourceRequest, has: Collection[str] = ()
+    ) -> resource_pb2.RegisterResourceResponse:
+        """Answer RegisterResource; `has` as in `provider.answer`. Raises PreviewError."""
         if request.type != STACK_TYPE:
             request = self.transforms.resource(request)
         urn = self.namer.urn(request.type, request.name, request.parent)
         with self._lock:
-            registration = self._registration(urn, request)
+            registration = self._registration(urn, request, has)
             self._add(registration)
             self.transforms.remember(urn, request)
         is_provider = registration.is_provider
@@ -119,7 +121,9 @@ class Deployment:
         with self._lock:
             self.refusals.append(error)
 
-    def _registration(self, urn: str, request: resource_pb2.RegisterResourceRequest) -> Registration:
+    def _registration(
+        self, urn: str, request: resource_pb2.RegisterResourceRequest, has: Collection[str]
+    ) -> Registration:
         if request.remote:
             raise EngineRefusal(f"{urn}: a component of another language; its plugin runs under Pulumi only")
         if request.parent and request.parent not in self._registered:
@@ -128,7 +132,7 @@ class Deployment:
         inputs = self._checked(urn, from_struct(request.object))
         config = self._registered[split_reference(provider)[0]].inputs if provider else {}
         try:
-            known = answer(request.type, urn, inputs, config) if request.custom else {}
+            known = answer(request.type, urn, inputs, config, has) if request.custom else {}
         except ValueError as error:
             raise EngineRefusal(f"{urn}: {error}") from None
         return Registration(

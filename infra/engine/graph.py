@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
@@ -71,15 +71,9 @@ def _timeouts(timeouts: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> 
     return {name: text for name, text in named.items() if text}
 
 
-def resource_of(registration: Registration, properties: Collection[str] | None = None) -> Resource:
-    """The resource of the graph.
-
-    `properties` are the inputs that its type knows; outputs beside these and its inputs are left out, since the
-    provider answers with names and places before it knows whether the type has them. None keeps all.
-    """
+def resource_of(registration: Registration) -> Resource:
+    """The resource of the graph."""
     outputs = decode_all(registration.outputs)
-    if properties is not None:
-        outputs = {key: value for key, value in outputs.items() if key in properties or key in registration.inputs}
     secrets = set(registration.options.additional_secret_outputs) & outputs.keys()
     return Resource(
         urn=registration.urn,
@@ -103,13 +97,11 @@ def in_order(registrations: Iterable[Registration]) -> tuple[Registration, ...]:
     return tuple(by_urn[urn] for urn in order)
 
 
-def split(
-    registrations: Iterable[Registration], properties: Mapping[str, Collection[str]]
-) -> tuple[ResourceSet, tuple[Resource, ...]]:
-    """The stack's own resources, and those that it only reads. `properties` by type token, as for `resource_of`."""
+def split(registrations: Iterable[Registration]) -> tuple[ResourceSet, tuple[Resource, ...]]:
+    """The stack's own resources, and those that it only reads."""
     ours: list[Resource] = []
     external: list[Resource] = []
     for registration in in_order(registrations):
         group = external if registration.external else ours
-        group.append(resource_of(registration, properties.get(registration.type)))
+        group.append(resource_of(registration))
     return ResourceSet(tuple(ours)), tuple(external)

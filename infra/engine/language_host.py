@@ -26,11 +26,11 @@ from typing import Any, Final, final
 
 import grpc
 import pulumi
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, resource_pb2_grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, resource_pb2, resource_pb2_grpc
 
 from infra.engine import schema, tracebacks
 from infra.engine.callbacks import CHANNEL_OPTIONS
-from infra.engine.channel import Channel, Message
+from infra.engine.channel import INPUTS_KEY, Channel, Message
 
 GC_THRESHOLD: Final = 100_000
 """Python's 700 spends a quarter of a second on the classes of pulumi_gcp, none of which is ever garbage."""
@@ -52,7 +52,7 @@ def main(descriptor: int) -> None:
         channel.send(_run(order))
         question = channel.receive()
         if question is not None:
-            channel.send(schema.check(question["resources"]))
+            channel.send({"problems": schema.check(question["resources"])})
     _leave()
 
 
@@ -127,11 +127,32 @@ def _configure(order: Message) -> None:
             stack=order["stack"],
             organization=order["organization"],
             root_directory=order["root"],
-            monitor=resource_pb2_grpc.ResourceMonitorStub(line),
+            monitor=_Informed(resource_pb2_grpc.ResourceMonitorStub(line), order["asks"]),
             engine=_Quiet(engine_pb2_grpc.EngineStub(line)),
             dry_run=True,
         )
     )
+
+
+@final
+class _Informed:
+    """The monitor's client that tells the engine, with each registration, what the SDK knows of the type."""
+
+    def __init__(self, monitor: resource_pb2_grpc.ResourceMonitorStub, asks: list[str]) -> None:
+        self._monitor = monitor
+        self._asks = asks
+
+    def RegisterResource(  # noqa: N802 - the protocol's name
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
+        told = schema.inputs_among(request.type, self._asks) if request.custom else []
+        answer: resource_pb2.RegisterResourceResponse = self._monitor.RegisterResource(
+            request, metadata=((INPUTS_KEY, " ".join(told)),)
+        )
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._monitor, name)
 
 
 @final

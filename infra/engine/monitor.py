@@ -18,6 +18,7 @@ from pulumi.runtime.proto import (
     resource_pb2_grpc,
 )
 
+from infra.engine.channel import INPUTS_KEY
 from infra.engine.deployment import Deployment
 from infra.engine.errors import EngineRefusal, PreviewError
 
@@ -84,7 +85,8 @@ class _Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def RegisterResource(  # noqa: N802
         self, request: resource_pb2.RegisterResourceRequest, context: grpc.ServicerContext
     ) -> resource_pb2.RegisterResourceResponse:
-        return self._answer(context, lambda: self._deployment.register(request))
+        told = dict(context.invocation_metadata()).get(INPUTS_KEY, "")
+        return self._answer(context, lambda: self._deployment.register(request, str(told).split()))
 
     def RegisterResourceOutputs(  # noqa: N802
         self, request: resource_pb2.RegisterResourceOutputsRequest, context: grpc.ServicerContext

@@ -6,7 +6,7 @@ The rest of what a provider computes is not known before the resource exists, an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -20,6 +20,10 @@ PACKAGE: Final = "gcp"
 
 DEFAULT_ACCELERATOR: Final = "v2-8"
 """What the provider takes for a TPU without a type."""
+PLACES: Final = ("project", "zone", "region")
+"""Where a resource is: what it leaves out, the provider takes from its configuration."""
+FILLED: Final = frozenset({"name", "accountId", *PLACES})
+"""Inputs that the provider fills in whatever the type, where the type has them."""
 SUFFIX_LENGTH: Final = 7
 """Hexadecimal digits at the end of a name that the provider makes up."""
 
@@ -127,10 +131,13 @@ AUTONAMES: Final[Mapping[str, Autoname]] = {
 }
 
 
-def answer(token: str, urn: str, inputs: Mapping[str, Wire], config: Mapping[str, Wire]) -> dict[str, Wire]:
+def answer(
+    token: str, urn: str, inputs: Mapping[str, Wire], config: Mapping[str, Wire], has: Collection[str]
+) -> dict[str, Wire]:
     """The outputs of a resource in a preview, as far as they are known.
 
-    `config` is the configuration of its provider. Raises ValueError where the provider cannot name the resource.
+    `config` is the configuration of its provider, `has` those of FILLED that are inputs of its type: what is an
+    output only (the name of an alert policy) nobody knows yet. Raises ValueError where the provider cannot name it.
     """
     known = {**inputs}
     if not token.startswith(f"{PACKAGE}:"):
@@ -140,9 +147,9 @@ def answer(token: str, urn: str, inputs: Mapping[str, Wire], config: Mapping[str
             known.setdefault(default.key, default.value)
     if token in _NESTED:
         _NESTED[token](known)
-    known.update(_place(known, config))
+    known.update(_place(known, config, has))
     how = AUTONAMES.get(token, Autoname())
-    if known.get(how.key) is None and known.get("namePrefix") is None:
+    if how.key in has and known.get(how.key) is None and known.get("namePrefix") is None:
         known[how.key] = autoname(urn, how)
     return known
 
@@ -160,13 +167,13 @@ def autoname(urn: str, how: Autoname) -> str:
     return name
 
 
-def _place(known: Mapping[str, Wire], config: Mapping[str, Wire]) -> dict[str, Wire]:
+def _place(known: Mapping[str, Wire], config: Mapping[str, Wire], has: Collection[str]) -> dict[str, Wire]:
     """Project, zone and region that the provider puts where the resource names none."""
-    place = {key: config[key] for key in ("project", "zone", "region") if config.get(key) is not None}
+    place = {key: config[key] for key in PLACES if config.get(key) is not None}
     zone = known.get("zone") or place.get("zone")
     if "region" not in place and isinstance(zone, str) and is_zone(zone):
         place["region"] = region_of(zone)
-    return {key: value for key, value in place.items() if known.get(key) is None}
+    return {key: value for key, value in place.items() if key in has and known.get(key) is None}
 
 
 def _queued(known: dict[str, Wire]) -> None:

@@ -36,27 +36,18 @@ _KINDS: Final[Mapping[type, str]] = {
 Path: typing.TypeAlias = "tuple[str | int, ...]"
 
 
-def check(resources: Collection[Mapping[str, Any]]) -> dict[str, Any]:
-    """Check resources, each with `urn`, `type`, `inputs` and `place` (such as `__main__.py:12`).
-
-    The answer has `problems` (messages, in the order of the resources) and `properties`: for each type that the SDK
-    knows, the names of its inputs.
-    """
+def check(resources: Collection[Mapping[str, Any]]) -> list[str]:
+    """What is wrong with `resources`, each with `urn`, `type`, `inputs` and `place` (such as `__main__.py:12`)."""
     problems: list[str] = []
-    properties: dict[str, list[str]] = {}
     for resource in resources:
         token = resource["type"]
         if token.startswith(PROVIDER_PREFIX) or token.split(":")[0] in _ITSELF:
             continue
         found = input_class(token)
-        if found is None:
-            said = [_unknown_type(token)]
-        else:
-            properties[token] = list(_types.input_type_types(found))
-            said = list(problems_of(resource["inputs"], found, _name(token)))
+        said = problems_of(resource["inputs"], found, _name(token)) if found else [_unknown_type(token)]
         place = f"\n  at {resource['place']}" if resource["place"] else ""
         problems += [f"{resource['urn']}: {problem}{place}" for problem in said]
-    return {"problems": problems, "properties": properties}
+    return problems
 
 
 def input_class(token: str) -> type | None:
@@ -72,6 +63,12 @@ def input_class(token: str) -> type | None:
             found: type | None = getattr(home, f"{name}InitArgs", getattr(home, f"{name}Args", None))
             return found
     return None
+
+
+def inputs_among(token: str, names: Collection[str]) -> list[str]:
+    """Those of `names` that are inputs of a resource type; none where no SDK has the type."""
+    found = input_class(token)
+    return sorted(_types.input_type_types(found).keys() & names) if found else []
 
 
 def problems_of(inputs: Mapping[str, Wire], expected: type, name: str) -> Iterator[str]:

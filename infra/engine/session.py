@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -15,6 +15,7 @@ from infra.engine.monitor import served
 from infra.engine.position import shown
 from infra.engine.process import Program
 from infra.engine.project import Project
+from infra.engine.provider import FILLED
 from infra.engine.urns import Namer
 from policies.resources import Resource, ResourceSet, Value
 
@@ -44,8 +45,7 @@ def observe(program: Program, project: Project, stack: str, configuration: Confi
         checked = program.ask(_question(deployment))
         _settle(deployment, ended, checked["problems"])
         printed = program.output()
-    properties: Mapping[str, Collection[str]] = checked["properties"]
-    resources, external = split(deployment.registrations, properties)
+    resources, external = split(deployment.registrations)
     return Seen(
         resources=resources,
         external=external,
@@ -64,6 +64,7 @@ def _order(address: str, program: Program, project: Project, stack: str, configu
         "root": str(project.root),
         "config": dict(configuration.values),
         "secret_keys": sorted(configuration.secrets),
+        "asks": sorted(FILLED),
         "dump_at": program.dump_at,
     }
 

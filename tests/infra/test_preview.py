@@ -117,6 +117,7 @@ PROGRAM = """
         amount={"specified_amount": {"units": "10"}},
         threshold_rules=[{"threshold_percent": 0.9}],
     )
+    channel = gcp.monitoring.NotificationChannel("channel", type="email")
     old = gcp.compute.Disk.get("old", "projects/acme/zones/us-central1-b/disks/old")
     other = pulumi.StackReference("other")
     project = gcp.organizations.get_project()
@@ -133,6 +134,7 @@ PROGRAM = """
     pulumi.export("other", other.get_output("anything"))
     pulumi.export("read", old.id)
     pulumi.export("half", 0.5)
+    pulumi.export("channel", channel.name)
     pulumi.export("asset", pulumi.StringAsset("text"))
     pulumi.export("labels", far.labels)
 """
@@ -199,6 +201,7 @@ def test_urns_carry_the_types_of_all_parents_in_the_order_of_the_program(seen: P
         "gcp:storage/bucket:Bucket::Checkpoints",
         "gcp:compute/network:Network::Net",
         "gcp:billing/budget:Budget::budget",
+        "gcp:monitoring/notificationChannel:NotificationChannel::channel",
     ]
     assert [resource.name for resource in seen.resources if not resource.custom] == ["shop-dev", "outer", "outer-inner"]
 
@@ -235,6 +238,7 @@ def test_outputs_are_known_as_far_as_a_preview_knows(seen: Preview) -> None:
         "other": UNKNOWN,
         "read": "projects/acme/zones/us-central1-b/disks/old",
         "half": Decimal("0.5"),
+        "channel": UNKNOWN,
         "asset": {"text": "text"},
         "labels": {"transformed": "yes"},
     }
@@ -298,7 +302,7 @@ def test_defaults_that_decide_the_price_are_answered(seen: Preview) -> None:
 def test_names_are_made_up_as_the_provider_would(seen: Preview) -> None:
     assert str(named(seen, "Net").value("name")).startswith("net-")
     assert str(named(seen, "Checkpoints").value("name")).startswith("Checkpoints-")
-    assert named(seen, "budget").value("name") is None
+    assert named(seen, "channel").value("name") is None
 
 
 def test_transforms_run(seen: Preview) -> None:
@@ -415,8 +419,8 @@ REFUSED = {
     ),
     "a name too long to make one from": (
         """
-        import pulumi
-        pulumi.CustomResource("gcp:serviceaccount/account:Account", "a-service-account-of-long-name", {})
+        import pulumi_gcp
+        pulumi_gcp.serviceaccount.Account("a-service-account-of-long-name")
         """,
         r'accountId is not set, and "a-service-account-of-long-name" is too long to make a name from: '
         r"with the suffix of 8 characters it has 38, the limit is 30; set accountId or shorten it$",

@@ -7,7 +7,7 @@ import re
 import pulumi_gcp
 import pytest
 
-from infra.engine.provider import AUTONAMES, DEFAULTS, Autoname, answer, autoname
+from infra.engine.provider import AUTONAMES, DEFAULTS, FILLED, Autoname, answer, autoname
 from infra.engine.schema import input_class
 from infra.engine.wire import UNKNOWN_TEXT, Wire, decode
 from policies.resources import dig
@@ -20,8 +20,8 @@ CONFIG: dict[str, Wire] = {"project": "acme", "zone": "us-central1-b"}
 
 
 def outputs(token: str, inputs: dict[str, Wire], name: str = "thing", config: dict[str, Wire] | None = None) -> Wire:
-    """What the provider answers for a resource of that type."""
-    return answer(token, URN.format(type=token, name=name), inputs, CONFIG if config is None else config)
+    """What the provider answers for a resource of a type that has everything that it fills in."""
+    return answer(token, URN.format(type=token, name=name), inputs, CONFIG if config is None else config, FILLED)
 
 
 VM, QUEUED = "gcp:tpu/v2Vm:V2Vm", "gcp:tpu/v2QueuedResource:V2QueuedResource"
@@ -104,6 +104,13 @@ def test_the_place(inputs: dict[str, Wire], config: dict[str, Wire], place: tupl
     found = outputs(DISK, inputs, config=config)
     assert isinstance(found, dict)
     assert (found.get("project"), found.get("zone"), found.get("region")) == place
+
+
+def test_what_the_type_has_not_is_not_filled_in() -> None:
+    assert answer(DISK, URN.format(type=DISK, name="a"), {"type": "pd-ssd"}, CONFIG, ["zone"]) == {
+        "type": "pd-ssd",
+        "zone": "us-central1-b",
+    }
 
 
 def test_a_name_that_is_made_up() -> None:

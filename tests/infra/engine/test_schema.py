@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi_gcp
 import pytest
 
-from infra.engine.schema import check, input_class, problems_of
+from infra.engine.schema import check, input_class, inputs_among, problems_of
 from infra.engine.wire import UNFORESEEN_TEXT, UNKNOWN_TEXT, Wire, secret
 
 # Importing pulumi_gcp.compute warns of the aliases that it keeps itself.
@@ -126,10 +126,23 @@ def test_the_answer_to_the_engine() -> None:
             {"urn": "e", "type": "random:index/id:Id", "inputs": {}, "place": ""},
         ]
     )
-    assert found["problems"] == [
+    assert found == [
         "a: sise (here 1) is not an input of gcp.compute.Disk. Did you mean size?\n  at x.py:3",
         "b: gcp:compute/disc:Disk is not a type of the gcp provider. Did you mean gcp:compute/disk:Disk?",
         'e: there is no provider "random": no SDK that the program imports has the type random:index/id:Id',
     ]
-    assert list(found["properties"]) == [DISK]
-    assert {"name", "zone", "provisionedThroughput"} <= set(found["properties"][DISK])
+
+
+@pytest.mark.parametrize(
+    ("token", "names"),
+    [
+        (DISK, ["name", "project", "zone"]),
+        ("gcp:compute/address:Address", ["name", "project", "region"]),
+        ("gcp:monitoring/alertPolicy:AlertPolicy", ["project"]),
+        ("gcp:monitoring/notificationChannel:NotificationChannel", ["project"]),
+        ("gcp:billing/budget:Budget", []),
+        ("random:index/id:Id", []),
+    ],
+)
+def test_which_inputs_a_type_has(token: str, names: list[str]) -> None:
+    assert inputs_among(token, {"name", "project", "zone", "region"}) == names
