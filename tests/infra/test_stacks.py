@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,13 @@ from infra.engine.configuration import load_configuration
 from infra.engine.project import load_project
 from infra.engine.stack_yaml import load_yaml
 from infra.plan.capacity import Capacity
+from infra.plan.quotas import quota_needs
+from infra.preview import Preview, preview
 from infra.settings import Settings
 from infra.settings.config import parse
 from policies.hardware.disks import floor_throughput
 from policies.hardware.slices import shape
+from policies.resources import STACK_TYPE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "infra/stacks"
@@ -107,3 +112,51 @@ def test_the_project_file_has_what_pulumi_knows() -> None:
     assert (ROOT / found["stackConfigDir"]).samefile(FOLDER)
     # Pulumi would find uv.lock, and take what `uv sync` does not want out of the environment before each run.
     assert found["runtime"] == {"name": "python", "options": {"toolchain": "pip", "virtualenv": ".venv"}}
+
+
+@cache
+def dev() -> Preview:
+    return preview("dev", ROOT)
+
+
+class TestFirstDay:
+    """docs/first-day.md, held against the program that it is about."""
+
+    TEXT = (ROOT / "docs/first-day.md").read_text("utf-8")
+
+    def test_the_ground_floor_stands_by_itself(self) -> None:
+        """Pulumi refuses a target whose dependency is neither there nor a target."""
+        resources = dev().resources
+        patterns = re.findall(r"--target '\*\*([^*']+)\*\*'", self.TEXT)
+        assert len(patterns) == 5
+        chosen = {
+            one.urn: one for one in resources if one.type == STACK_TYPE or any(part in one.urn for part in patterns)
+        }
+        assert {one.name for one in chosen.values()} >= {"models", "checkpoints", "images", "worker", "compute"}
+        for one in chosen.values():
+            provider = one.options.provider.rpartition("::")[0]
+            needed = {*one.options.dependencies, one.options.parent or one.urn, provider or one.urn}
+            assert needed <= set(chosen), one.urn
+
+    def test_names_are_those_of_the_stack(self) -> None:
+        resources = dev().resources
+        (urn,) = re.findall(r"--replace '([^']+)'", self.TEXT)
+        assert resources.get(urn) is not None
+        names = {str(one.value("name") or one.value("repositoryId")) for one in resources}
+        assert names >= {f"acme-tpu-dev-dev-{bucket}" for bucket in ("checkpoints", "datasets", "models")}
+        assert "dev-images" in {one.value("repositoryId") for one in resources}
+        assert "tunnel_command" in dev().outputs
+
+    def test_the_table_of_quotas_is_what_the_plan_says(self) -> None:
+        rows = re.findall(
+            r"^\| `([A-Za-z0-9-]+)`.* \| ([0-9,]+).* \| ([0-9]+|not published).*\|$", self.TEXT, re.MULTILINE
+        )
+        assert len(rows) == 6
+        said = {
+            metric: (int(needed.replace(",", "")), None if has[0] == "n" else int(has)) for metric, needed, has in rows
+        }
+        needs = {need.note.split(";")[0]: (need.needed, need.default) for need in quota_needs(dev().resources)}
+        assert said == {metric: needs[metric] for metric in said}
+
+    def test_it_is_short(self) -> None:
+        assert len(self.TEXT.splitlines()) <= 150

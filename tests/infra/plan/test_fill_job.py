@@ -60,7 +60,7 @@ def test_the_disk_and_the_hydrator_are_what_the_settings_say(cloud: Any, fill_jo
             "image-project": "debian-cloud",
             "image-family": "debian-12",
             "disk": f"name={STAGING},device-name=staging,mode=rw,boot=no,auto-delete=no",
-            "network-interface": "subnet=projects/acme-tpu-dev/regions/us-central1/subnetworks/dev-subnet,no-address",
+            "network-interface": "subnet=projects/acme-tpu-dev/regions/us-central1/subnetworks/dev-subnet,no-address,nic-type=GVNIC",
             "scopes": "cloud-platform",
             "max-run-duration": "630s",
             "instance-termination-action": "DELETE",
@@ -155,6 +155,13 @@ def test_what_cannot_be_removed_is_named_loudly(cloud: Any, fill_job: FillJob) -
     code, said = cloud.run(render_fill(fill_job))
     assert code == 1, "a hydrator that stays is a failure even where the model is staged"
     assert f"STILL THERE AND BILLING in us-central1-b of acme-tpu-dev: instance {HYDRATOR}." in said
+
+
+def test_a_removal_that_fails_in_passing_is_tried_again(cloud: Any, fill_job: FillJob) -> None:
+    cloud.set(faults={"instances delete": [BUSY, BUSY]})
+    code, said = cloud.run(render_fill(fill_job))
+    assert (code, cloud.billing) == (0, {STAGING}), said
+    assert cloud.calls("instances delete") == 3
 
 
 def test_a_role_that_was_just_granted_is_waited_for(cloud: Any, fill_job: FillJob) -> None:
