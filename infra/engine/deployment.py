@@ -216,5 +216,6 @@ def _return(values: Mapping[str, Wire]) -> resource_pb2.ResourceInvokeResponse:
 
 
 def _places(first: Registration, second: Registration) -> str:
-    one, other = shown(first.trace), shown(second.trace)
+    # Which of the two came first is a matter of timing; the lines are not.
+    one, other = (shown(trace) for trace in sorted((first.trace, second.trace)))
     return f": at {one}, and again at {other}" if one and other else ""

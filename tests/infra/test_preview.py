@@ -612,6 +612,11 @@ def test_the_program_prints_to_the_log_only(write: Write, capfd: pytest.CaptureF
     assert capfd.readouterr() == ("", "")
 
 
+def test_what_the_program_started_ends_with_it(write: Write) -> None:
+    found = preview("dev", write("import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)\n"))
+    assert _soon(lambda: not _lives(int(found.log[0])))
+
+
 def test_main_may_name_a_file(write: Write) -> None:
     folder = write("import pulumi\npulumi.export('file', __file__)", main="main/__main__.py")
     assert preview("dev", folder).outputs == {"file": "__main__.py"}
