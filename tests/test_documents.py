@@ -1,0 +1,119 @@
+"""Documents that cannot rot: what they show is what the commands print, what they list is what there is."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from policies.exit_codes import ExitCode
+from policies.rules.registry import rules
+from scripts.cli import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RULES = ROOT / "docs" / "rules.md"
+PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
+ELISION = "[...]"
+
+
+def blocks(text: str) -> list[list[str]]:
+    """The lines of each fenced block."""
+    return [found.splitlines() for found in re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def printed(arguments: str, cwd: Path = ROOT) -> str:
+    """What the shell line `arguments` of spotrail prints, at 100 columns."""
+    environment = {**os.environ, "COLUMNS": "100", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    line = ["bash", "-c", f"spotrail {arguments} 2>&1"]
+    return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=environment, check=False).stdout
+
+
+def parts(block: list[str]) -> list[str]:
+    """The stretches of a block between its elisions."""
+    return [stretch.strip("\n") for stretch in "\n".join(block).split(f"\n{ELISION}\n")]
+
+
+def table(text: str, heading: str) -> list[list[str]]:
+    """The rows of the table that begins with the row `heading`."""
+    lines = text[text.index(heading) :].splitlines()[2:]
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    (shown,) = (block for block in blocks(README) if block[0].startswith("spotrail plan dev"))
+    recipe = re.search(r"spotrail (plan dev .*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert recipe is not None
+    real = printed(recipe[1])
+    position = 0
+    for stretch in parts(shown):
+        found = real.find(stretch, position)
+        assert found >= 0, f"not in the output of `spotrail {recipe[1]}`, which is now:\n{real}"
+        position = found + len(stretch)
+
+
+def test_the_readme_shows_a_mistake_as_it_is_refused(tmp_path: Path) -> None:
+    (shown,) = (block for block in blocks(README) if block[0].startswith("$ spotrail"))
+    shutil.copytree(ROOT / "infra" / "stacks", tmp_path / "infra" / "stacks")
+    for name in ("Pulumi.yaml", "infra/__main__.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    stack = tmp_path / "infra" / "stacks" / "Pulumi.dev.yaml"
+    stack.write_text(stack.read_text(encoding="utf-8").replace("zone: us-central1-b", "zone: us-central1-a"))
+    assert printed(shown[0].removeprefix("$ spotrail "), tmp_path).splitlines() == shown[1:]
+
+
+def test_the_exit_codes_of_the_readme_are_those_of_the_commands() -> None:
+    assert table(README, "| Exit code |") == [[str(code.value), code.meaning] for code in ExitCode]
+
+
+def test_every_command_is_in_the_readme() -> None:
+    assert [name for name in COMMANDS if f"`spotrail {name} " not in README] == []
+
+
+def test_the_page_of_rules_lists_every_rule() -> None:
+    rows = [f"| {rule.id} | {rule.severity.value} | {rule.title} | [why]({rule.url}) |" for rule in rules().values()]
+    listed = f"{RULES_HEAD}{chr(10).join(rows)}\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        RULES.write_text(listed, encoding="utf-8")
+    assert RULES.read_text(encoding="utf-8") == listed, "UPDATE_GOLDEN=1 pytest tests/test_documents.py rewrites it"
+
+
+RULES_HEAD = """# Rules
+
+Each is one file of `policies/rules/`, the same in `spotrail plan` and inside Pulumi. An error must not go up: it fails
+`--strict`, and is mandatory in the policy pack. A warning is money that is probably wasted. What cannot be judged yet,
+because a value is known only after the apply, is said to be so and never passes silently.
+
+To live with a finding for a while, put a waiver into the stack file; it needs a reason and an end:
+
+```yaml
+spotrail:waivers:
+  - {rule: TPU-ON-DEMAND, urn: "*::eval-slice", reason: deadline run, until: 2026-12-15}
+```
+
+| Rule | Severity | What it holds | |
+|---|---|---|---|
+"""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    local = [target for target in targets if not target.startswith("https://")]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def test_every_make_target_in_the_readme_exists() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"make (\w+)", README)) - targets == set()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
