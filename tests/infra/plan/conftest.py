@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, final
 
@@ -30,6 +32,7 @@ class Cloud:
         self.file = folder / "cloud.json"
         self.programs = folder / "programs"
         self.programs.mkdir()
+        self.started: list[subprocess.Popen[str]] = []
         gcloud = self.programs / "gcloud"
         source = Path(__file__).with_name("stand_in_gcloud.py").read_text(encoding="utf-8")
         gcloud.write_text(source.replace("#!/usr/bin/env python3", f"#!{sys.executable} -SE", 1), encoding="utf-8")
@@ -72,8 +75,8 @@ class Cloud:
         return {**os.environ, "CLOUD": str(self.file), "PATH": f"{self.programs}:{os.environ['PATH']}"}
 
     def start(self, script: str) -> subprocess.Popen[str]:
-        """The script as the job runs it."""
-        return subprocess.Popen(
+        """The script as the job runs it, with everything that it starts in a process group of its own."""
+        process = subprocess.Popen(
             [shutil.which("bash") or "bash", "-c", script],
             env=self.environment,
             text=True,
@@ -81,6 +84,20 @@ class Cloud:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        self.started.append(process)
+        return process
+
+    def end(self, process: subprocess.Popen[str]) -> None:
+        """Kill the script and everything that it started, as when its container is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+
+    def close(self) -> None:
+        """Leave no process behind."""
+        for process in self.started:
+            if process.poll() is None:
+                self.end(process)
 
     def run(self, script: str) -> tuple[int, str]:
         """Exit code and what was said."""
@@ -90,8 +107,10 @@ class Cloud:
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Cloud:
-    return Cloud(tmp_path)
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    made = Cloud(tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -20,9 +20,11 @@ class FailedError(Exception):
 
 
 def main(arguments):
-    with Path(os.environ["CLOUD"]).open("r+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        cloud = json.load(file)
+    state = Path(os.environ["CLOUD"])
+    # One call at a time; and a call that is killed leaves the state as it was.
+    with state.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cloud = json.loads(state.read_text(encoding="utf-8"))
         words = [word for word in arguments if not word.startswith("--")]
         flags = dict(word[2:].split("=", 1) for word in arguments if word.startswith("--") and "=" in word)
         cloud["calls"].append(" ".join(words[1:3]))
@@ -32,9 +34,9 @@ def main(arguments):
         except FailedError as error:
             print(error, file=sys.stderr)
             code = 1
-        file.seek(0)
-        file.truncate()
-        json.dump(cloud, file)
+        draft = state.with_suffix(".draft")
+        draft.write_text(json.dumps(cloud), encoding="utf-8")
+        draft.replace(state)
     return code
 
 

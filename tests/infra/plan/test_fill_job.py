@@ -60,7 +60,7 @@ def test_the_disk_and_the_hydrator_are_what_the_settings_say(cloud: Any, fill_jo
             "image-project": "debian-cloud",
             "image-family": "debian-12",
             "disk": f"name={STAGING},device-name=staging,mode=rw,boot=no,auto-delete=no",
-            "network-interface": "subnet=projects/acme-tpu-dev/regions/us-central1/subnetworks/dev-subnet,no-address,nic-type=GVNIC",
+            "network-interface": f"subnet={fill_job.subnetwork},no-address,nic-type=GVNIC",
             "scopes": "cloud-platform",
             "max-run-duration": "630s",
             "instance-termination-action": "DELETE",
@@ -120,12 +120,13 @@ def test_killed_half_way_and_run_again(cloud: Any, fill_job: FillJob, how: signa
     slow = dataclasses.replace(fill_job, poll_seconds=1)
     process = cloud.start(render_fill(slow))
     wait_for(lambda: HYDRATOR in cloud.billing)
-    os.kill(process.pid, how)
-    process.communicate(timeout=30)
     if how is signal.SIGTERM:
+        os.kill(process.pid, how)
+        process.communicate(timeout=30)
         assert process.returncode == 143
         assert cloud.billing == set(), "told to stop, it cleans up"
     else:
+        cloud.end(process)
         assert cloud.billing == {STAGING, HYDRATOR}
     cloud.set(verdicts=["ok"])
     code, said = cloud.run(render_fill(fill_job))
