@@ -47,7 +47,7 @@ class ResourceOptions:
     parent: str | None = None
     """URN of the parent; the stack itself has none."""
     provider: str = ""
-    """`URN::id` of the provider; empty for components and for the default provider of an offline preview."""
+    """`URN::id` of the provider; empty for components."""
     dependencies: tuple[str, ...] = ()
     """URNs that must exist first."""
     property_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from policies.rules.registry import rule
 
 FIELDS: Final = ("rule", "urn", "reason", "until")
 PLACE: Final = "spotrail:waivers"
+MIDNIGHT: Final = "T00:00:00Z"
 
 
 def read_waivers(value: object, place: str = PLACE) -> tuple[Waiver, ...]:
@@ -86,11 +87,15 @@ def _fault(field: str, value: object) -> str:
 
 
 def _day(value: object) -> datetime.date:
-    """A day as YAML reads it (a date) or as JSON carries it (text). Raises ValueError."""
+    """A day as YAML reads it (a date) or as JSON carries it (text). Raises ValueError.
+
+    A bare day in a stack file is a timestamp to the YAML of Pulumi's CLI, which hands it on as midnight UTC.
+    """
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value
-    day = datetime.date.fromisoformat(value) if isinstance(value, str) else None
-    if day is None or str(day) != value:
+    text = value.removesuffix(MIDNIGHT) if isinstance(value, str) else ""
+    day = datetime.date.fromisoformat(text)
+    if str(day) != text:
         raise ValueError(value)
     return day
 

@@ -14,7 +14,7 @@ from policies.rules.waivers import read_waivers
 GOOD = {"rule": "TPU-ON-DEMAND", "urn": "*eval-slice*", "reason": "deadline run", "until": "2026-12-15"}
 
 
-@pytest.mark.parametrize("until", ["2026-12-15", datetime.date(2026, 12, 15)])
+@pytest.mark.parametrize("until", ["2026-12-15", "2026-12-15T00:00:00Z", datetime.date(2026, 12, 15)])
 def test_a_day_is_read_as_json_and_as_yaml_have_it(until: object) -> None:
     assert read_waivers([GOOD | {"until": until}]) == (
         Waiver(rule="TPU-ON-DEMAND", urn="*eval-slice*", reason="deadline run", until=datetime.date(2026, 12, 15)),
