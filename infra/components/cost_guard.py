@@ -5,7 +5,7 @@
   none. It filters by the number of the project: Google turns an id into the number, and every preview would differ.
 - Spend rate: more TPU chips at work in the project than this stack declares. Minutes old.
 - Idle throughput: a volume whose hosts run and that nobody reads, one condition a volume. A volume that no host has
-  attached has no series at all and is found by `spotrail audit` instead; nodes of the Cloud TPU API may have none.
+  attached has no series at all, so no alert can find it; nodes of the Cloud TPU API may have none either.
 Source: https://cloud.google.com/billing/docs/how-to/budgets-programmatic-notifications,
 https://cloud.google.com/monitoring/promql/create-promql-alerts-console and
 https://cloud.google.com/monitoring/api/metrics_gcp_c
@@ -171,7 +171,8 @@ class CostGuard(pulumi.ComponentResource):
         text = (
             f"More than {args.chips} TPU chips are at work in {args.site.project}; the stack {args.site.env} declares "
             f"{args.chips}. A forgotten v6e-8 costs thousands a month.\n\n"
-            "1. `spotrail audit` names every slice and what it costs.\n"
+            f"1. `gcloud compute instances list --project={args.site.project} --filter=machineType~ct6e` names the "
+            "hosts.\n"
             "2. Delete what nobody uses, or declare it in the stack file.\n"
             "3. The chips of all stacks of a project count together: give each stack a project of its own."
         )

@@ -44,7 +44,7 @@ def _judged(disk: Resource, size: int, throughput: int, many: int, context: Cont
         message=(
             f"{throughput:,} MiB/s, the floor of this volume is {floor:,}: {a_month(saved)}. At {floor:,} MiB/s a cold "
             f"start{_shared(many)} reads {size:,} GiB in {_minutes(size, floor, many)} minutes instead of "
-            f"{_minutes(size, throughput, many)}: if that will do, set spotrail:model.throughput to {floor}"
+            f"{_minutes(size, throughput, many)}"
         ),
         monthly=saved,
     )

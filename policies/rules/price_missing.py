@@ -32,8 +32,8 @@ RULE: Final = Rule(
     severity=Severity.WARNING,
     applies_to=(STACK_TYPE,),
     remediation=(
-        "Run spotrail prices refresh, or give a book with --prices that has the row; what depends on a value that is "
-        "known after the apply can be given in --usage or as a literal."
+        "Give a book with --prices that has the row; what depends on a value that is known after the apply can be "
+        "given in --usage or as a literal."
     ),
     url="https://cloud.google.com/billing/docs/how-to/get-pricing-information-api",
     check=_check,

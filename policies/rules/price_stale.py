@@ -46,7 +46,7 @@ RULE: Final = Rule(
     title="Prices are dated and young: spot 45 days, the rest 180",
     severity=Severity.WARNING,
     applies_to=(STACK_TYPE,),
-    remediation="Run spotrail prices refresh, or give a fresh book with --prices.",
+    remediation="Give a fresh book with --prices, or take the total as an indication.",
     url="https://cloud.google.com/billing/docs/how-to/get-pricing-information-api",
     check=_check,
 )

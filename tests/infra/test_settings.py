@@ -302,7 +302,9 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "message"), WRONG, ids=[f"{path}={str(value)[:24]}" for path, value, _ in WRONG]
+    ("path", "value", "message"),
+    WRONG,
+    ids=[f"{path}={'removed' if value is REMOVED else str(value)[:24]}" for path, value, _ in WRONG],
 )
 def test_a_wrong_setting_is_refused(path: str, value: Any, message: str) -> None:
     said = refusal({path: value})
