@@ -71,7 +71,9 @@ def asked_block(resource: Resource) -> Value:
     if any(resource.inputs.get(key) is not None for key in _KEYS):
         return resource.inputs
     answered = resource.outputs.get("acceleratorType")
-    return {"acceleratorType": answered} if answered is not None else resource.outputs
+    if answered in (None, DEFAULT_TPU):
+        return {} if answered else resource.outputs
+    return {"acceleratorType": answered}
 
 
 def _configured(resource: Resource, config: Mapping[str, Value], *at: str | int) -> Accelerator:
