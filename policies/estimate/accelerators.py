@@ -71,9 +71,9 @@ def asked_block(resource: Resource) -> Value:
     if any(resource.inputs.get(key) is not None for key in _KEYS):
         return resource.inputs
     answered = resource.outputs.get("acceleratorType")
-    if answered in (None, DEFAULT_TPU):
-        return {} if answered else resource.outputs
-    return {"acceleratorType": answered}
+    if answered == DEFAULT_TPU:
+        return {}
+    return resource.outputs if answered is None else {"acceleratorType": answered}
 
 
 def _configured(resource: Resource, config: Mapping[str, Value], *at: str | int) -> Accelerator:
