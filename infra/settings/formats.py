@@ -34,12 +34,6 @@ PROJECT: Final = pattern(
 )
 VERSION: Final = pattern(r"[0-9]+\.[0-9]+\.[0-9]+", "It must be an exact version: 2.60.0.")
 SLACK_CHANNEL: Final = pattern(r"#[a-z0-9_-]{1,80}", "It must be the name of a channel: #ml-alerts.")
-RULE_ID: Final = pattern(
-    r"(?:TPU|DISK|GCS|NET|VM|IAM|BUDGET|PRICE|STATE)-[A-Z0-9]+(?:-[A-Z0-9]+)*",
-    "It must be the id of a rule: TPU-ON-DEMAND (spotrail plan --show-passed lists them).",
-)
-SENTENCE: Final = pattern(r"(?s)(?=.*\S).{3,}", "It must say why, in a few words.")
-URN_PATTERN: Final = pattern(r"\S+", 'It must be a URN, or a pattern with *: "*eval-slice*".')
 REPOSITORY_ID: Final = pattern(
     r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?", "It must be a repository id: lower-case letters, digits and hyphens."
 )

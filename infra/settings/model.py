@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from infra.plan.capacity import Backend, Capacity
-from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings, WaiverSettings
+from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings
 from policies.hardware.zones import region_of
 
 MANAGED_BY: Final = "spotrail"
@@ -220,7 +220,6 @@ class Settings:
     guard: GuardSettings = field(default_factory=GuardSettings)
     ci: CiSettings | None = None
     """None: no CI may touch the stack."""
-    waivers: tuple[WaiverSettings, ...] = ()
     has_slack_token: bool = False
     """Whether the secret `spotrail:slack_token` is set. The program reads it by `Config.require_secret`, so that it
     is never plain text here."""

@@ -1,8 +1,7 @@
-"""The settings of money and people: the budget, who is told, who may look, and what somebody decided to live with."""
+"""The settings of money and people: the budget, who is told, and who may look."""
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import final
@@ -56,18 +55,3 @@ class CiSettings:
 
     repository: str
     """`owner/name` on GitHub."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class WaiverSettings:
-    """One of `spotrail:waivers`: a finding that somebody has decided to live with, and until when."""
-
-    rule: str
-    """Id of the rule."""
-    urn: str
-    """Pattern of URNs, with `*`."""
-    reason: str
-    """Shown wherever the finding would be."""
-    until: datetime.date
-    """Last day on which it holds."""

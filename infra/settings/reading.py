@@ -18,12 +18,13 @@ from infra.settings.model import (
     RegistrySettings,
     Settings,
 )
-from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings, WaiverSettings
+from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings
 from infra.settings.section import Rule, Section, passes
 from infra.settings.tpu import read_serving, read_slices
 from policies.hardware.zones import check_zone, region_of
 
 SLACK_TOKEN: Final = "slack_token"
+WAIVERS: Final = "waivers"
 FIXED_LABELS: Final = ("owner", "env", "ttl", "managed-by")
 MOST_LABELS: Final = LABELS_LIMIT - 8
 MOST_GIB: Final = 65536
@@ -36,10 +37,13 @@ def read(values: Mapping[str, object], *, env: str, project: str, mistakes: Mist
     `mistakes.settle()`.
     """
     not_keys = ("env", "project", "more_labels", "has_slack_token")
-    top = Section(mistakes, "", values, Settings, not_keys=not_keys, more_keys=("labels", SLACK_TOKEN))
+    top = Section(mistakes, "", values, Settings, not_keys=not_keys, more_keys=("labels", SLACK_TOKEN, WAIVERS))
     extra_zones = top.texts("extra_zones", passes(region_of))
     zone_rule = passes(lambda zone: check_zone(zone, extra_zones))
     zone = top.text("zone", zone_rule)
+    # The program needs no waivers: policies/rules/waivers.py alone reads them and says what is wrong in them.
+    if top.has(WAIVERS) and not isinstance(waivers := top.raw(WAIVERS), list):
+        mistakes.add(WAIVERS, waivers, "It must be a list of mappings with rule, urn, reason and until.")
     return Settings(
         env=env,
         project=project,
@@ -60,7 +64,6 @@ def read(values: Mapping[str, object], *, env: str, project: str, mistakes: Mist
         alerts=_alerts(top.part("alerts", AlertSettings)),
         guard=_guard(top.part("guard", GuardSettings)),
         ci=_ci(top.part("ci", CiSettings)) if top.has("ci") else None,
-        waivers=_waivers(top),
         has_slack_token=top.has(SLACK_TOKEN),
     )
 
@@ -179,20 +182,3 @@ def _guard(part: Section) -> GuardSettings:
 
 def _ci(part: Section) -> CiSettings:
     return CiSettings(repository=part.text("repository", formats.REPOSITORY))
-
-
-def _waivers(top: Section) -> tuple[WaiverSettings, ...]:
-    found = top.raw("waivers") if top.has("waivers") else []
-    if not isinstance(found, list):
-        top.mistakes.add("waivers", found, "It must be a list of mappings with rule, urn, reason and until.")
-        return ()
-    parts = (Section(top.mistakes, f"waivers[{index}]", item, WaiverSettings) for index, item in enumerate(found))
-    return tuple(
-        WaiverSettings(
-            rule=part.text("rule", formats.RULE_ID),
-            urn=part.text("urn", formats.URN_PATTERN),
-            reason=part.text("reason", formats.SENTENCE),
-            until=part.date("until"),
-        )
-        for part in parts
-    )

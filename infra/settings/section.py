@@ -5,10 +5,8 @@ A getter that finds a mistake notes it and returns a stand-in, so that one run f
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import enum
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import fields
@@ -140,19 +138,6 @@ class Section:
         if len(set(found)) != len(value):
             return self._wrong(key, value, rule, ())
         return tuple(sorted(found))
-
-    def date(self, key: str) -> datetime.date:
-        """A day: `2026-12-15`."""
-        value, given = self._value(key, datetime.date.min)
-        if not given:
-            return datetime.date.min
-        # A YAML reader may take a day without quotes for a moment, and hand over midnight.
-        if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}(?:T00:00:00Z)?", value):
-            try:
-                return datetime.date.fromisoformat(value[:10])
-            except ValueError:
-                pass
-        return self._wrong(key, value, "It must be a day, as in 2026-12-15.", datetime.date.min)
 
     def _value(self, key: str, stand_in: Any, default: Any = None) -> tuple[Any, bool]:
         """The value and whether it came from the file; else the default, else `stand_in` and a mistake."""

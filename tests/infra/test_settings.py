@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import datetime
 import json
 import re
 from collections.abc import Mapping
@@ -130,7 +129,6 @@ def test_everything_can_be_said() -> None:
     assert found.model_zones == ("us-central1-b", "us-east5-b")
     assert found.regions == ("us-central1", "us-east5")
     assert found.budget.current_thresholds == (Decimal("0.25"), Decimal(1))
-    assert found.waivers[0].until == datetime.date(2026, 12, 15)
     assert found.has_slack_token
 
 
@@ -197,11 +195,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("budget.current_thresholds", 1, r"It must be a list of numbers"),
     ("labels", ["a"], r"spotrail:labels is \[\"a\"\]\n  It must be a mapping of label to value"),
     ("labels", {"a": 1}, r"spotrail:labels\.a is 1\n  It must be text"),
-    ("waivers", {}, r"spotrail:waivers is \{\}\n  It must be a list of mappings"),
-    ("waivers", [{"rule": "TPU-X", "urn": "*", "reason": "why", "until": "soon"}], r"waivers\[0\]\.until is \"soon\""),
-    ("waivers", [{"rule": "TPU-X", "urn": "*", "reason": "why", "until": "2026-02-30"}], r"It must be a day"),
-    ("waivers", [{"rule": "tpu", "urn": "*", "reason": "why", "until": "2026-02-03"}], r"It must be the id of a rule"),
-    ("waivers", [{"rule": "TPU-X", "urn": "*", "until": "2026-02-03"}], r"waivers\[0\]\.reason is not set"),
+    ("waivers", {}, r"spotrail:waivers is \{\}\n  It must be a list of mappings with rule, urn, reason and until"),
+    ("waivers", "none", r"spotrail:waivers is \"none\"\n  It must be a list"),
     # shapes, zones, runtimes, capacity
     ("slices.trainer.shape", "v6e-2", r"\"v6e-2\" is not a v6e shape .*Valid: v6e-1, v6e-4, v6e-8, v6e-16"),
     ("slices.trainer.shape", "v6e-3", r"\"v6e-3\" is not a v6e shape"),
@@ -443,6 +438,11 @@ def test_a_doubt_is_told_and_refuses_nothing(changes: dict[str, Any], doubt: str
 
 def test_a_tpu_vm_takes_the_right_runtime_without_a_word() -> None:
     assert doubts({"slices.trainer.backend": "tpu-vm", "slices.trainer.runtime": "v2-alpha-tpuv6e"}) == ()
+
+
+def test_waivers_are_left_to_the_rules() -> None:
+    waiver = {"rule": "TPU-ON-DEMAND", "urn": "*serve*", "reason": "launch", "until": "2026-12-15"}
+    assert settings({"waivers": [waiver]}) == settings() == settings({"waivers": [{"rule": "no such rule"}]})
 
 
 def test_all_mistakes_of_a_file_are_told_together_and_each_once() -> None:
