@@ -14,11 +14,19 @@ A volume is named by the digest of the model's manifest, in Pulumi as in the clo
 chain beside the old one: Pulumi makes the new volumes, moves the readers, and deletes what is no longer in the program
 at the very end. That is why nothing here is protected: the bytes live in the bucket, which is.
 
-When a fill fails, the `up` fails, and the job has removed what it made. Pulumi keeps the failed job in its state and
-would take the next `up` for a mere wait, so the next try is asked for by name: `pulumi up --replace '<URN of fill>'`
-deletes the job with its execution and starts over. Any other change of a job starts nothing: its token stays.
-Source: https://www.pulumi.com/registry/packages/gcp/api-docs/cloudrunv2/job/ and
-https://cloud.google.com/compute/docs/disks/hyperdisks
+When a fill fails, the `up` fails, and the job has removed what it made. A second `up` alone cannot start over: the
+provider has kept the failed job, Pulumi "retries" it by an update without a difference, which does nothing and
+succeeds, and the `up` stops at the snapshot, whose disk does not exist. So the next try is asked for:
+`spotrail:hydration.attempt: 2` is another job, `...-fill-2`; the failed one goes at the end of that `up`.
+
+A job is therefore the record of one execution, and nothing in it ever changes. What else changes in the stack file,
+such as a label, waits for the next job: an update would send the token again, which Google refuses or obeys, and a
+volume that exists would be filled once more. Where `clean` fails, its log says what still bills; nothing asks a second
+time, so run that job again (`gcloud run jobs execute`).
+Source: https://www.pulumi.com/registry/packages/gcp/api-docs/cloudrunv2/job/,
+https://cloud.google.com/compute/docs/disks/hyperdisks,
+https://github.com/pulumi/pulumi/issues/21458 (a retry without a difference) and
+https://github.com/hashicorp/terraform-provider-google/issues/24451 (a token that is sent again)
 """
 
 from __future__ import annotations
@@ -33,13 +41,22 @@ import pulumi_gcp as gcp
 from infra.components.site import Site
 from infra.components.slice_parts import ModelMount
 from infra.plan.disks import ACCESS_MODE, MODEL_VOLUME_TYPE
-from infra.plan.names import DIGEST_SHOWN, cloud_name, snapshot_name, staging_disk_name, volume_name
+from infra.plan.names import (
+    DIGEST_SHOWN,
+    attempt_name,
+    cloud_name,
+    snapshot_name,
+    staging_disk_name,
+    volume_name,
+)
 from policies.hardware.zones import region_of
 
 JOB_CPU: Final = "1"
 JOB_MEMORY: Final = "1Gi"
 """What the gcloud CLI needs; the copying is done by the hydrator."""
 CLEAN_RETRIES: Final = 3
+RECORDED: Final = ["labels", "runExecutionToken", "template"]
+"""Inputs of a job that stay as they were when it ran."""
 GRACE_SECONDS: Final = 600
 """A job's own script stops first and cleans up; Cloud Run stops it so much later."""
 DISK_MINUTES: Final = 60
@@ -94,6 +111,8 @@ class ModelVolumeArgs:
     """Of both jobs."""
     service_account: pulumi.Input[str]
     """E-mail of the account that the jobs run as."""
+    attempt: int
+    """Which try this is; each has jobs of its own."""
     fill: JobScript
     clean: JobScript
 
@@ -172,6 +191,7 @@ class ModelVolume(pulumi.ComponentResource):
 
     def _job(self, step: str, script: JobScript, *, retries: int, after: pulumi.Resource | None) -> gcp.cloudrunv2.Job:
         args = self._args
+        named = attempt_name(step, args.attempt)
         seconds = script.timeout_seconds + GRACE_SECONDS
         labels = args.site.labels_with(role="hydrate")
         task = gcp.cloudrunv2.JobTemplateTemplateArgs(
@@ -181,8 +201,8 @@ class ModelVolume(pulumi.ComponentResource):
             timeout=f"{seconds}s",
         )
         return gcp.cloudrunv2.Job(
-            f"{args.version}-{step}",
-            name=cloud_name(args.site.env, args.version, step),
+            f"{args.version}-{named}",
+            name=cloud_name(args.site.env, args.version, named),
             location=args.site.region,
             template=gcp.cloudrunv2.JobTemplateArgs(template=task, task_count=1, parallelism=1, labels=labels),
             run_execution_token=args.token,
@@ -192,6 +212,7 @@ class ModelVolume(pulumi.ComponentResource):
                 parent=self,
                 depends_on=[after] if after else None,
                 delete_before_replace=True,
+                ignore_changes=RECORDED,
                 custom_timeouts=_minutes((retries + 1) * seconds // 60 + 10),
             ),
         )

@@ -144,6 +144,8 @@ class HydrationSettings:
     """MiB/s of the staging disk; 140 are included."""
     timeout_minutes: int = 120
     """Minutes for the whole fill; after them it fails, and so does the `up`."""
+    attempt: int = 1
+    """Which try this is, 1 to 99. A fill that failed is not tried again by itself: raise this, then `pulumi up`."""
     image: str = "gcr.io/google.com/cloudsdktool/google-cloud-cli:stable"
     """Image of the two jobs: Google's public gcloud CLI, so that no image of ours has to exist first."""
 

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from infra.plan.names import LABELS_LIMIT, label_key_doubt, label_key_mistake, name_mistake, sanitise_label
+from infra.plan.names import (
+    LABELS_LIMIT,
+    MOST_ATTEMPTS,
+    label_key_doubt,
+    label_key_mistake,
+    name_mistake,
+    sanitise_label,
+)
 from infra.settings import formats
 from infra.settings.mistakes import Mistakes
 from infra.settings.model import (
@@ -128,6 +135,7 @@ def _hydration(part: Section) -> HydrationSettings:
         staging_iops=part.integer("staging_iops", 2000, 160_000),
         staging_throughput=part.integer("staging_throughput", 140, 2400, "MiB/s"),
         timeout_minutes=part.integer("timeout_minutes", 10, 24 * 60, "minutes"),
+        attempt=part.integer("attempt", 1, MOST_ATTEMPTS),
         image=part.text("image", formats.full_image),
     )
 

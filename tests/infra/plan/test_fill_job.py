@@ -87,7 +87,7 @@ def test_a_failure_fails_the_job_and_leaves_nothing(cloud: Any, fill_job: FillJo
     code, said = cloud.run(render_fill(fill_job))
     assert code == 1
     assert cloud.billing == set()
-    assert "failed: the model is not staged" in said
+    assert "failed: the model is not staged. To try again: raise spotrail:hydration.attempt, then pulumi up" in said
     assert re.search(said_why, said, re.DOTALL)
 
 
