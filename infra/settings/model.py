@@ -146,8 +146,9 @@ class HydrationSettings:
     """Minutes for the whole fill; after them it fails, and so does the `up`."""
     attempt: int = 1
     """Which try this is, 1 to 99. A fill that failed is not tried again by itself: raise this, then `pulumi up`."""
-    image: str = "gcr.io/google.com/cloudsdktool/google-cloud-cli:stable"
-    """Image of the two jobs: Google's public gcloud CLI, so that no image of ours has to exist first."""
+    image: str = "gcr.io/google.com/cloudsdktool/google-cloud-cli:562.0.0-slim"
+    """Image of the two jobs: Google's public gcloud CLI, so that no image of ours has to exist first. They need bash,
+    grep and gcloud; an exact version, since the scripts read what gcloud says when it fails."""
 
 
 @final

@@ -3,6 +3,8 @@ shared disk that somebody writes."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 DIGEST = "3f9a6c0be1d2758b94c7f02a6d8e513f7b0c94a2d6e85f1370b9c2a4e6d81f35"
@@ -107,7 +109,8 @@ def test_nothing_changes_a_job_that_has_run(dev) -> None:
 def test_a_job_is_a_public_image_and_a_script(dev) -> None:
     for job in dev.of("Job"):
         container = job.value("template", "template", "containers", 0)
-        assert container["image"].startswith("gcr.io/google.com/cloudsdktool/google-cloud-cli:")
+        # An exact version: the scripts read what gcloud says when it fails.
+        assert re.fullmatch(r"gcr\.io/google\.com/cloudsdktool/google-cloud-cli:\d+\.\d+\.\d+-slim", container["image"])
         assert container["commands"] == ("bash", "-c")
         assert len(container["args"]) == 1
         assert container["resources"] == {"limits": {"cpu": "1", "memory": "1Gi"}}
