@@ -9,6 +9,7 @@ policy host, and `resource` is a module of the standard library.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,6 +20,8 @@ from policies.errors import InputError
 
 STACK_TYPE: Final = "pulumi:pulumi:Stack"
 PROVIDER_PREFIX: Final = "pulumi:providers:"
+_WHOLE: Final = re.compile(r"\s*-?[0-9]{1,30}\s*")
+"""Text that counts as a number: whole, in ASCII digits, no longer than any quantity of a cloud."""
 
 
 @final
@@ -109,7 +112,7 @@ class Resource:
     def number(self, *path: str | int) -> int | Decimal | Opaque | None:
         """`value` that must be a number; text of digits counts, as some providers write it. Raises ResourceError."""
         found = self.value(*path)
-        if isinstance(found, str) and found.strip().lstrip("-").isdigit():
+        if isinstance(found, str) and _WHOLE.fullmatch(found):
             return int(found)
         if found is None or (isinstance(found, int | Decimal | Opaque) and not isinstance(found, bool)):
             return found
@@ -139,7 +142,8 @@ class Resource:
         raise self._refusal(path, found, "a list")
 
     def _refusal(self, path: tuple[str | int, ...], found: Value, rule: str) -> ResourceError:
-        return ResourceError(f"{self.urn}: {dotted(path)} is {found!r}; it must be {rule}")
+        shown = f"{found:f}" if isinstance(found, Decimal) else repr(found)
+        return ResourceError(f"{self.urn}: {dotted(path)} is {shown}; it must be {rule}")
 
 
 @final
