@@ -7,7 +7,7 @@ from typing import Final
 from policies.estimate.hosts import machine_type_of
 from policies.estimate.location import locate
 from policies.hardware.slices import chips_of_machine
-from policies.resources import Resource, ResourceSet
+from policies.resources import Resource, ResourceError, ResourceSet
 
 TPUS: Final = ("gcp:tpu/v2Vm:V2Vm", "gcp:tpu/v2QueuedResource:V2QueuedResource")
 INSTANCE: Final = "gcp:compute/instance:Instance"
@@ -23,19 +23,22 @@ TEMPLATES: Final = (
 
 def tpu_places(resources: ResourceSet) -> tuple[str, ...]:
     """The zones and regions of the TPU hosts of a stack, each once, in order; those that nobody can see left out."""
-    hosts = (
-        *resources.of_type(*TPUS),
-        *(vm for vm in resources.of_type(INSTANCE) if _is_tpu_host(vm)),
-        *(group for group in resources.of_type(*GROUPS) if _has_tpu_template(group, resources)),
-    )
-    places = (locate(host, resources) for host in hosts)
-    return tuple(dict.fromkeys(place for place in places if isinstance(place, str)))
+    places = (_place(host, resources) for host in resources.of_type(*TPUS, INSTANCE, *GROUPS))
+    return tuple(dict.fromkeys(place for place in places if place is not None))
 
 
-def _is_tpu_host(machine: Resource) -> bool:
-    found = machine_type_of(machine)
-    return isinstance(found, str) and chips_of_machine(found) is not None
+def _place(host: Resource, resources: ResourceSet) -> str | None:
+    """Where a TPU host is; None for any other machine, and where an input is refused: its own price says that."""
+    try:
+        found = locate(host, resources) if _has_tpus(host, resources) else None
+    except ResourceError:
+        return None
+    return found if isinstance(found, str) else None
 
 
-def _has_tpu_template(group: Resource, resources: ResourceSet) -> bool:
-    return any(_is_tpu_host(template) for template in resources.references(group, "versions", *TEMPLATES))
+def _has_tpus(host: Resource, resources: ResourceSet) -> bool:
+    if host.type in TPUS:
+        return True
+    described = resources.references(host, "versions", *TEMPLATES) if host.type in GROUPS else (host,)
+    types = (machine_type_of(machine) for machine in described)
+    return any(isinstance(found, str) and chips_of_machine(found) is not None for found in types)

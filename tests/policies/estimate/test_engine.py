@@ -160,6 +160,18 @@ def test_a_zone_may_be_written_in_any_way(make: Make, price_stack: PriceStack, z
     assert price_stack(make(DISK, "volume", {**VOLUME, "zone": zone})).amount.monthly == Decimal(160)
 
 
+@pytest.mark.parametrize(
+    ("token", "inputs"),
+    [(INSTANCE, {"machineType": 7, "zone": "us-central1-b"}), (VM, {"acceleratorType": "v6e-8", "zone": 5})],
+)
+def test_a_machine_that_cannot_be_read_takes_no_other_price_along(
+    make: Make, price_stack: PriceStack, token: str, inputs: Mapping[str, Value]
+) -> None:
+    found = price_stack(make(token, "odd", inputs), make(DISK, "volume", VOLUME))
+    assert [each.complete for each in found.resources] == [False, True]
+    assert "it must be text" in found.resources[0].unknown[0].reason
+
+
 def test_a_usage_key_that_matches_nothing_is_noted(make: Make, price_stack: PriceStack) -> None:
     found = price_stack(*program(make), chekpoints={"gib": "5"})
     assert "usage: chekpoints matches no resource of this stack. Did you mean checkpoints?" in found.notes
