@@ -12,7 +12,7 @@ from policies.estimate.capacity import Capacity
 from policies.estimate.location import last_segment
 from policies.estimate.market import Market, Part, joined, unknown
 from policies.estimate.model import UnknownInput, Unpriced
-from policies.hardware.machines import machine
+from policies.hardware.machines import machine, series_of
 from policies.hardware.slices import chips_of_machine
 from policies.resources import Opaque, Resource, Value, dig
 from policies.usage import ResourceUsage
@@ -22,6 +22,8 @@ ADDRESS_TYPES: Final = ("gcp:compute/address:Address", "gcp:compute/globalAddres
 INCLUDED: Final = "vCPUs and memory of the TPU hosts are included"
 SCRATCH_GIB: Final = 375
 """Size of a local SSD where none is said."""
+DEAR_SSD_SERIES: Final = ("c4", "c4a", "c4d")
+"""Series whose local SSDs have an item of their own, at up to twice the usual price."""
 
 
 @final
@@ -157,15 +159,22 @@ def _scratch_parts(market: Market, resource: Resource, fleet: Fleet) -> Iterator
     if isinstance(disks, Opaque):
         yield unknown(disks, "scratchDisks", decides="the local SSDs")
         return
-    sizes = (resource.integer("scratchDisks", index, "size") for index in range(len(disks)))
-    gib = sum(SCRATCH_GIB if size is None or isinstance(size, Opaque) else size for size in sizes)
+    gib = 0
+    for index in range(len(disks)):
+        size = resource.integer("scratchDisks", index, "size")
+        if isinstance(size, Opaque):
+            yield unknown(size, "scratchDisks", index, "size", decides="how much local SSD bills")
+        else:
+            gib += SCRATCH_GIB if size is None else size
     if gib:
-        yield local_ssd_line(market, gib * fleet.count, fleet.terms)
+        yield local_ssd_line(market, gib, fleet)
 
 
-def local_ssd_line(market: Market, gib: int, terms: Terms) -> Part:
-    """The line of local SSDs, which bill while the VM runs."""
-    return terms.line(market, "local SSD", "disk.local-ssd.capacity", gib, "GiB-month")
+def local_ssd_line(market: Market, gib: int, fleet: Fleet) -> Part:
+    """The line of local SSDs, `gib` on each VM: they bill while the VM runs, on some series at a price of their own."""
+    series = series_of(fleet.machine_type)
+    item = f"disk.local-ssd-{series}.capacity" if series in DEAR_SSD_SERIES else "disk.local-ssd.capacity"
+    return fleet.terms.line(market, "local SSD", item, gib * fleet.count, "GiB-month")
 
 
 def _accelerator_parts(resource: Resource, count: int) -> Iterator[Part]:

@@ -46,7 +46,7 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     place = location if isinstance(location, str) else ""
     if isinstance(location, UnknownInput) or isinstance(kind, Opaque):
         return bill(resource, place, title, unseen)
-    name = CLASSES.get(kind or "STANDARD")
+    name = CLASSES.get((kind or "STANDARD").upper())
     if name is None:
         item = f"storage.{str(kind).lower()}.capacity"
         gib = market.usage_of(resource).gib
@@ -100,7 +100,10 @@ def _parts(resource: Resource, market: Market, location: str, kind: str, seconds
 def _operations(resource: Resource, market: Market, location: str, kind: str) -> Iterator[Part]:
     """Operations, retrieval and management; none of them where usage names none."""
     usage = market.usage_of(resource)
-    autoclass = resource.value("autoclass", "enabled") is True
+    autoclass = resource.flag("autoclass", "enabled")
+    if isinstance(autoclass, Opaque):
+        yield unknown(autoclass, "autoclass", "enabled", decides="whether managing objects bills, or retrieval")
+        autoclass = False
     counts: Mapping[str, tuple[str, Decimal, str]] = {
         "writes and listings": (f"storage.{kind}.class-a", usage.class_a_operations / 1000, "1000-operations"),
         "reads": (f"storage.{kind}.class-b", usage.class_b_operations / 1000, "1000-operations"),

@@ -9,7 +9,7 @@ from policies.estimate.location import locate
 from policies.estimate.market import Market, bill
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
-from policies.resources import Resource
+from policies.resources import Opaque, Resource
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 GB_PER_GIB: Final = Decimal("1.073741824")
@@ -17,7 +17,8 @@ GB_PER_GIB: Final = Decimal("1.073741824")
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """What a repository holds."""
-    title = f"registry · {str(resource.value('format') or 'docker').lower()}"
+    kind = resource.text("format")
+    title = "registry" if isinstance(kind, Opaque) else f"registry · {(kind or 'docker').lower()}"
     if resource.value("mode") == "VIRTUAL_REPOSITORY":
         return bill(resource, "", title, (), free="a virtual repository holds nothing of its own")
     location = locate(resource, market.resources, "location")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from typing import Final
 
@@ -28,16 +29,25 @@ POLICY: Final = "gcp:compute/resourcePolicy:ResourcePolicy"
 TEMPLATE_PATH: Final = "versions[0].instanceTemplate"
 
 
+class _Entry(enum.Enum):
+    """What an entry of a template's disks makes of each host."""
+
+    NEW = "a disk of its own"
+    SCRATCH = "a local SSD"
+    ATTACHED = "a disk that exists already and bills for itself"
+
+
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """Every host of the group, as its template describes it."""
     location = locate(resource, market.resources, "region" if resource.type == REGION_GROUP else "zone")
     size = _size(resource, market.resources)
+    if size == 0:
+        place = location if isinstance(location, str) else ""
+        return bill(resource, place, "instance group · no hosts", (), free="its target size is 0")
     template = _template(resource, market.resources)
     unseen = [part for part in (location, size, template) if isinstance(part, UnknownInput)]
     if isinstance(location, UnknownInput) or isinstance(size, UnknownInput) or isinstance(template, UnknownInput):
         return bill(resource, location if isinstance(location, str) else "", "instance group", unseen)
-    if size == 0:
-        return bill(resource, location, "instance group · no hosts", (), free="its target size is 0")
     machine_type = machine_type_of(template)
     capacity = vm_capacity(template, market)
     disks = tuple(_disk_parts(template, market, location, size))
@@ -96,7 +106,10 @@ def _disk_parts(template: Resource, market: Market, location: str, count: int) -
         return
     for index in range(len(disks)):
         at = ("disks", index)
-        if template.value(*at, "source") or _is_scratch(template, index):
+        entry = _entry(template, index)
+        if isinstance(entry, UnknownInput):
+            yield entry
+        if entry is not _Entry.NEW:
             continue
         image = UnknownInput(path=f"disks[{index}].diskSizeGb", reason="not set: the size of its source decides")
         volume = read_volume(template, Inputs(at=at, type="diskType", size="diskSizeGb"), (image, ""))
@@ -109,19 +122,29 @@ def _disk_parts(template: Resource, market: Market, location: str, count: int) -
 
 def _scratch_parts(template: Resource, market: Market, fleet: Fleet) -> Iterator[Part]:
     disks = template.items("disks")
-    sizes = () if isinstance(disks, Opaque) else tuple(i for i in range(len(disks)) if _is_scratch(template, i))
-    for index in sizes:
+    for index in range(0 if isinstance(disks, Opaque) else len(disks)):
+        if _entry(template, index) is not _Entry.SCRATCH:
+            continue
         gib = template.integer("disks", index, "diskSizeGb")
         if isinstance(gib, Opaque):
             yield unknown(gib, "disks", index, "diskSizeGb", decides="how much local SSD bills")
         elif gib:
-            yield local_ssd_line(market, gib * fleet.count, fleet.terms)
+            yield local_ssd_line(market, gib, fleet)
         else:
             yield UnknownInput(path=f"disks[{index}].diskSizeGb", reason="not set; it decides how much local SSD bills")
 
 
-def _is_scratch(template: Resource, index: int) -> bool:
-    return template.value("disks", index, "type") == "SCRATCH"
+def _entry(template: Resource, index: int) -> _Entry | UnknownInput:
+    """What one entry of a template's disks is."""
+    at = ("disks", index)
+    entry, kind = template.value(*at), template.value(*at, "type")
+    if isinstance(entry, Opaque):
+        return unknown(entry, *at, decides="what the disks of a host cost")
+    if isinstance(kind, Opaque):
+        return unknown(kind, *at, "type", decides="whether it is a local SSD")
+    if kind == "SCRATCH":
+        return _Entry.SCRATCH
+    return _Entry.NEW if template.value(*at, "source") in (None, "") else _Entry.ATTACHED
 
 
 PRICED: Final = Priced(types=(GROUP, REGION_GROUP), price=price)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from policies.estimate.location import locate
-from policies.estimate.market import Market, Part, bill, field_of
+from policies.estimate.market import Market, Part, bill, field_of, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
-from policies.resources import Resource
+from policies.resources import Opaque, Resource
 
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 METERED_VMS: Final = 32
@@ -32,10 +32,13 @@ def _parts(resource: Resource, market: Market, location: str) -> Iterator[Part]:
     else:
         yield market.used(resource, "vms", "gateway", "network.nat.gateway", usage.vms, "VM-hour", location)
     yield market.used(resource, "nat_gib", "data", "network.nat.data", usage.nat_gib, "GiB", location)
-    if resource.value("natIpAllocateOption") == "AUTO_ONLY" and usage.vms:
-        yield market.line("address", "network.ip.in-use", 1, "IP-hour", location, note="one at least")
-    elif not usage.vms:
+    allocated = resource.text("natIpAllocateOption")
+    if not usage.vms:
         yield f"its address bills too, as soon as {field_of(resource, 'vms')} is set"
+    elif isinstance(allocated, Opaque):
+        yield unknown(allocated, "natIpAllocateOption", decides="whether it has an address of its own")
+    elif allocated == "AUTO_ONLY":
+        yield market.line("address", "network.ip.in-use", 1, "IP-hour", location, note="one at least")
 
 
 PRICED: Final = Priced(types=(NAT,), price=price)

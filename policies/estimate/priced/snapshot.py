@@ -21,17 +21,24 @@ MULTI_REGIONS: Final = (("us-", "us"), ("northamerica-", "us"), ("europe-", "eu"
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """The capacity of one snapshot or image."""
     is_snapshot = resource.type == SNAPSHOT
-    kind = str(resource.text("snapshotType") or "STANDARD").lower() if is_snapshot else "custom"
-    item = f"snapshot.{kind}.capacity" if is_snapshot else "image.capacity"
-    title = f"snapshot · {kind}" if is_snapshot else "image"
+    kind = _kind(resource) if is_snapshot else "custom"
     location = _location(resource, market)
     held = _held(resource, market)
-    if isinstance(location, UnknownInput) or isinstance(held, UnknownInput):
-        unseen = [part for part in (location, held) if isinstance(part, UnknownInput)]
+    title = "image" if not is_snapshot else f"snapshot · {kind}" if isinstance(kind, str) else "snapshot"
+    if isinstance(kind, UnknownInput) or isinstance(location, UnknownInput) or isinstance(held, UnknownInput):
+        unseen = [part for part in (kind, location, held) if isinstance(part, UnknownInput)]
         return bill(resource, location if isinstance(location, str) else "", title, unseen)
+    item = f"snapshot.{kind}.capacity" if is_snapshot else "image.capacity"
     gib, note = held
     part: Part = market.line("capacity", item, gib, "GiB-month", location, note=note)
     return bill(resource, location, title, (part,))
+
+
+def _kind(snapshot: Resource) -> str | UnknownInput:
+    found = snapshot.text("snapshotType")
+    if isinstance(found, Opaque):
+        return unknown(found, "snapshotType", decides="the price of a GiB")
+    return (found or "STANDARD").lower()
 
 
 def _held(resource: Resource, market: Market) -> tuple[Decimal, str] | UnknownInput:

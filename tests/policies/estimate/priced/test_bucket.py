@@ -138,6 +138,19 @@ def test_autoclass_bills_its_objects_and_no_retrieval(make: Make, price_first: P
     ]
 
 
+def test_whether_autoclass_is_on_decides_what_bills(make: Make, price_first: PriceFirst) -> None:
+    inputs = {"location": "us-central1", "autoclass": {"enabled": UNKNOWN}, **policy(0)}
+    found = price_first(make(BUCKET, inputs=inputs), it={"gib": "100"})
+    assert [part.path for part in found.unknown] == ["autoclass.enabled"]
+    assert found.amount.monthly == Decimal(2)
+
+
+@pytest.mark.parametrize("kind", ["nearline", "NEARLINE"])
+def test_letter_case_of_a_class_does_not_matter(make: Make, price_first: PriceFirst, kind: str) -> None:
+    inputs = {"location": "us-central1", "storageClass": kind, **policy(0)}
+    assert price_first(make(BUCKET, inputs=inputs), it={"gib": "100"}).amount.monthly == Decimal(1)
+
+
 @pytest.mark.parametrize(
     ("inputs", "path"),
     [

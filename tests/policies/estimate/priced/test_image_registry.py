@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
+import pytest
+
 from policies.estimate.model import ResourceEstimate
-from policies.resources import Resource
+from policies.resources import SECRET, UNKNOWN, Resource, Value
 
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 
@@ -33,6 +35,14 @@ def test_a_virtual_repository_holds_nothing(
 ) -> None:
     found = price_first(make(REPOSITORY, inputs={"mode": "VIRTUAL_REPOSITORY"}), it={"gib": "100"})
     assert found.free == "a virtual repository holds nothing of its own"
+
+
+@pytest.mark.parametrize("opaque", [UNKNOWN, SECRET])
+def test_a_format_that_nobody_can_see_is_not_printed(
+    make: Callable[..., Resource], price_first: Callable[..., ResourceEstimate], opaque: Value
+) -> None:
+    found = price_first(make(REPOSITORY, inputs={"location": "us", "format": opaque}))
+    assert (found.title, found.complete) == ("registry", True)
 
 
 def test_no_location_no_price(make: Callable[..., Resource], price_first: Callable[..., ResourceEstimate]) -> None:

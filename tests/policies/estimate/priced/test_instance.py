@@ -155,6 +155,7 @@ def test_a_price_in_an_unexpected_unit_is_not_used(make: Make, price_first: Pric
         ({"networkInterfaces": UNKNOWN}, ["networkInterfaces"]),
         ({"networkInterfaces": ({"accessConfigs": UNKNOWN},)}, ["networkInterfaces[0].accessConfigs"]),
         ({"scratchDisks": UNKNOWN}, ["scratchDisks"]),
+        ({"scratchDisks": ({"size": UNKNOWN},)}, ["scratchDisks[0].size"]),
         ({"guestAccelerators": UNKNOWN}, ["guestAccelerators"]),
         ({"zone": None}, ["zone"]),
     ],
@@ -186,6 +187,12 @@ def test_local_ssds_and_gpus(make: Make, price_first: PriceFirst) -> None:
     # 2 x 375 x 0.08 = 60
     assert ("local SSD", Decimal(750), Decimal(60)) in lines(found)
     assert [(part.item, part.quantity) for part in found.unpriced] == [("accelerator.nvidia-l4", Decimal(2))]
+
+
+def test_a_series_with_dearer_local_ssds_is_not_priced_as_the_others(make: Make, price_first: PriceFirst) -> None:
+    inputs = {**HEAD, "machineType": "c4-standard-8", "scratchDisks": ({"interface": "NVME"},)}
+    missing = {part.item: part.quantity for part in price_first(make(VM, inputs=inputs)).unpriced}
+    assert missing["disk.local-ssd-c4.capacity"] == Decimal(375)
 
 
 def test_hours_a_day_scale_the_machine_and_not_its_disk(make: Make, price_first: PriceFirst) -> None:

@@ -77,9 +77,11 @@ def test_a_workload_policy_makes_a_slice_of_the_hosts(
 
 @pytest.mark.parametrize("size", [0, None])
 def test_a_group_without_hosts_costs_nothing(make: Make, price_first: PriceFirst, size: Value) -> None:
-    found = price_first(make(GROUP, inputs={**BY_NAME, "targetSize": size}), make(TEMPLATE, "template", HOST))
-    assert found.free == "its target size is 0"
-    assert found.complete
+    group = make(GROUP, inputs={**BY_NAME, "targetSize": size})
+    for stack in ((group, make(TEMPLATE, "template", HOST)), (group,)):
+        found = price_first(*stack)
+        assert found.free == "its target size is 0"
+        assert found.complete
 
 
 @pytest.mark.parametrize(
@@ -144,11 +146,13 @@ def test_a_template_of_another_series_with_scratch_disks_and_addresses(make: Mak
         ({"boot": True, "diskType": UNKNOWN}, "disks[0].diskType"),
         ({"type": "SCRATCH"}, "disks[0].diskSizeGb"),
         ({"type": "SCRATCH", "diskSizeGb": UNKNOWN}, "disks[0].diskSizeGb"),
+        ({"type": UNKNOWN, "diskSizeGb": 375}, "disks[0].type"),
+        ((UNKNOWN,), "disks[0]"),
         (UNKNOWN, "disks"),
     ],
 )
 def test_an_unseen_disk_of_a_template_is_named(make: Make, price_first: PriceFirst, disk: Value, path: str) -> None:
-    host = {**HOST, "disks": disk if disk is UNKNOWN else (disk,)}
+    host = {**HOST, "disks": (disk,) if isinstance(disk, dict) else disk}
     found = price_first(make(GROUP, inputs=BY_NAME), make(TEMPLATE, "template", host))
     assert [part.path for part in found.unknown] == [path]
     assert found.amount.monthly == Decimal(7008)

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from policies.estimate.model import Estimate, ResourceEstimate
-from policies.resources import Resource
+from policies.resources import UNKNOWN, Resource
 
 NAT = "gcp:compute/routerNat:RouterNat"
 INPUTS = {"region": "us-central1", "natIpAllocateOption": "AUTO_ONLY"}
@@ -47,6 +47,14 @@ def test_an_unused_gateway_costs_nothing_and_says_what_to_set(make: Make, price_
     assert (found.amount.monthly, found.complete) == (Decimal(0), True)
     assert [line.note for line in found.resources[0].components] == ["set usage.it.vms", "set usage.it.nat_gib"]
     assert "it: its address bills too, as soon as usage.it.vms is set" in found.notes
+
+
+def test_how_its_address_is_allocated_decides_whether_it_bills(
+    make: Make, price_first: Callable[..., ResourceEstimate]
+) -> None:
+    gateway = make(NAT, inputs={**INPUTS, "natIpAllocateOption": UNKNOWN})
+    assert [part.path for part in price_first(gateway, it={"vms": "1"}).unknown] == ["natIpAllocateOption"]
+    assert price_first(gateway).complete
 
 
 def test_no_region_no_price(make: Make, price_first: Callable[..., ResourceEstimate]) -> None:

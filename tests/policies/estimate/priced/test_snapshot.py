@@ -81,6 +81,7 @@ def test_usage_knows_better_than_the_size_of_the_disk(make: Make, price_first: P
         ),
         ({"sourceDisk": "staging", "storageLocations": UNKNOWN}, "storageLocations"),
         ({"sourceDisk": "staging", "storageLocations": (UNKNOWN,)}, "storageLocations[0]"),
+        ({"sourceDisk": "staging", "storageLocations": ("us",), "snapshotType": UNKNOWN}, "snapshotType"),
         ({"sourceDisk": "staging", "zone": "southamerica-west1-a"}, "storageLocations"),
     ],
 )
