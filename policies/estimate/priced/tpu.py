@@ -41,20 +41,22 @@ def _vm(resource: Resource, market: Market) -> ResourceEstimate:
     terms = Terms.of(location, capacity, market.usage_of(resource))
     parts = (
         chip_line(market, what.chips, terms, note=INCLUDED),
-        *_address_parts(resource, market, what, terms),
+        *_address_parts(resource, market, what, terms, at=()),
         *traffic_parts(market, resource, location),
     )
     return bill(resource, location, shape_title(what, capacity), parts)
 
 
-def _address_parts(resource: Resource, market: Market, shape: Shape, terms: Terms) -> Iterator[Part]:
-    """External addresses of the hosts, where they are asked for."""
-    interfaces = resource.items("networkConfigs")
-    paths: list[tuple[str | int, ...]] = [("networkConfig",)]
-    if not isinstance(interfaces, Opaque):
-        paths += [("networkConfigs", index) for index in range(len(interfaces))]
+def _address_parts(
+    resource: Resource, market: Market, shape: Shape, terms: Terms, *, at: tuple[str | int, ...]
+) -> Iterator[Part]:
+    """External addresses of the hosts, where the block `at` asks for them."""
+    interfaces = resource.items(*at, "networkConfigs")
+    if isinstance(interfaces, Opaque):
+        yield unknown(interfaces, *at, "networkConfigs", decides="whether the hosts have external addresses")
+        return
     count = 0
-    for path in paths:
+    for path in ((*at, "networkConfig"), *((*at, "networkConfigs", index) for index in range(len(interfaces)))):
         found = resource.flag(*path, "enableExternalIps")
         if isinstance(found, Opaque):
             yield unknown(found, *path, "enableExternalIps", decides="whether the hosts have external addresses")
@@ -75,6 +77,7 @@ def _queued(resource: Resource, market: Market) -> ResourceEstimate:
     nodes = [_node(resource, market, index) for index in range(len(specs))]
     places = [place for place, _, _ in nodes if isinstance(place, str)]
     parts = [part for _, _, found in nodes for part in found]
+    parts += traffic_parts(market, resource, places[0]) if places else ()
     return bill(resource, places[0] if places else "", f"queued · {_listed([name for _, name, _ in nodes])}", parts)
 
 
@@ -91,7 +94,8 @@ def _node(resource: Resource, market: Market, index: int) -> tuple[str | Unknown
     node_id = resource.value(*at, "nodeId")
     name = f"TPU v6e chip of {node_id}" if isinstance(node_id, str) and node_id else f"TPU v6e chip of node {index}"
     line = chip_line(market, what.chips, terms, name=name, note=joined(QUEUED_NOTE, INCLUDED))
-    return place, what.accelerator_type, (line,)
+    addresses = _address_parts(resource, market, what, terms, at=(*at, "node"))
+    return place, what.accelerator_type, (line, *addresses)
 
 
 def _place(resource: Resource, market: Market, *at: str | int) -> str | UnknownInput:

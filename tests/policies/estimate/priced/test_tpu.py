@@ -225,6 +225,16 @@ def test_a_queued_resource_bills_every_node_on_demand(
     assert all("cannot ask for spot" in line.note for line in found.components)
 
 
+def test_a_queued_resource_bills_the_addresses_and_the_traffic_of_its_nodes(
+    make: Make, price_first: PriceFirst
+) -> None:
+    node = {"acceleratorType": "v6e-16", "networkConfig": {"enableExternalIps": True}}
+    inputs = {"zone": "us-central1-b", "tpu": {"nodeSpecs": ({"node": node},)}}
+    _, address, logs = price_first(make(QUEUED, inputs=inputs), it={"log_gib": "10"}).components
+    # 4 hosts x 0.005 an hour; 10 GiB x 0.50
+    assert (address.quantity, address.amount.hourly, logs.amount.monthly) == (Decimal(4), Decimal("0.02"), Decimal(5))
+
+
 def test_a_queued_node_without_a_type_is_the_default_of_the_provider(make: Make, price_first: PriceFirst) -> None:
     specs = {"nodeSpecs": ({"parent": "p", "node": {"runtimeVersion": "x"}},)}
     found = price_first(make(QUEUED, inputs={"zone": "us-east5-b", "tpu": specs}))
