@@ -186,7 +186,7 @@ def shipped_book() -> PriceBook:
 
 
 def _price(lines: Sequence[Line]) -> Price:
-    first = lines[0]
+    first, days = lines[0], [line.as_of for line in lines]
     return Price(
         item=first.item,
         model=first.model,
@@ -194,7 +194,8 @@ def _price(lines: Sequence[Line]) -> Price:
         unit=first.unit,
         tiers=tuple(Tier(from_quantity=line.from_quantity, unit_price=line.unit_price) for line in lines),
         currency=first.currency,
-        as_of=first.as_of,
+        # A price is as old as its oldest step: an undated step makes all of it undated.
+        as_of=None if None in days else min(day for day in days if day),
         sku_id=first.sku_id,
         confidence=first.confidence,
         source=first.source,

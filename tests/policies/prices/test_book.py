@@ -18,6 +18,7 @@ from policies.prices.book import (
     Tier,
     load_book,
 )
+from policies.prices.terms import COLUMNS
 
 ON_DEMAND, SPOT, CUD_1Y, CUD_3Y = PriceModel
 BOOK = load_book(Path(__file__).with_name("small_book.csv"))
@@ -83,6 +84,19 @@ def test_a_zone_has_the_price_of_its_region_in_any_letter_case(location: str) ->
 )
 def test_the_zone_goes_before_its_region_and_that_before_global(location: str, price: str) -> None:
     assert priced("network.nat.gateway", ON_DEMAND, location).unit_price == Decimal(price)
+
+
+@pytest.mark.parametrize(
+    ("later", "as_of"),
+    [("2026-05-01", datetime.date(2026, 5, 1)), ("2026-12-01", datetime.date(2026, 11, 1)), ("", None)],
+)
+def test_a_price_in_steps_is_as_old_as_its_oldest_step(tmp_path: Path, later: str, as_of: datetime.date | None) -> None:
+    row = "transfer.internet.china,on-demand,global,GiB,{},{},USD,{},,synthetic,made up\n"
+    text = row.format(0, "0.23", "2026-11-01") + row.format(10240, "0.20", later)
+    (tmp_path / "book.csv").write_text(",".join(COLUMNS) + "\n" + text, encoding="utf-8")
+    found = load_book(tmp_path / "book.csv").find("transfer.internet.china", ON_DEMAND, "global")
+    assert isinstance(found, Price)
+    assert found.as_of == as_of
 
 
 def test_there_is_no_spot_price_where_only_on_demand_is_known() -> None:
