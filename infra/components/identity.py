@@ -87,6 +87,8 @@ CI_ROLES: Final[Mapping[str, str]] = {
     "roles/tpu.viewer": "nodes of the Cloud TPU API",
 }
 """What a `pulumi preview --refresh` reads. The state bucket and its key are granted where they are made: first day."""
+CI_ACCOUNT: Final = "ci-preview"
+"""Id of the account of workflows, behind the name of the stack; Google takes no id of less than 6 characters."""
 GITHUB_ISSUER: Final = "https://token.actions.githubusercontent.com"
 
 
@@ -194,6 +196,8 @@ class Identity(pulumi.ComponentResource):
         """Let the workflows of one repository act as an account that can look at everything and change nothing.
 
         No key exists that could leak: a workflow shows GitHub's token, and the condition compares its repository.
+        A pool that is deleted keeps its id for thirty days: who destroys such a stack and wants it back before that has
+        to call `gcloud iam workload-identity-pools undelete` and `pulumi import` first.
         Source: https://cloud.google.com/iam/docs/workload-identity-federation-with-deployment-pipelines
         """
         site, repository = self._args.site, self._args.ci_repository
@@ -216,7 +220,7 @@ class Identity(pulumi.ComponentResource):
         )
         account = gcp.serviceaccount.Account(
             "ci",
-            account_id=cloud_name(site.env, "ci"),
+            account_id=cloud_name(site.env, CI_ACCOUNT),
             display_name=f"spotrail {site.env} previews of {repository}",
             opts=pulumi.ResourceOptions(parent=self),
         )
