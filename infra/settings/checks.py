@@ -23,6 +23,8 @@ ACCOUNTS: Final = ("head", "worker", "server", "hydrator", "pipeline", "ci-previ
 """Ids of the service accounts, behind the name of the stack."""
 TAKEN: Final = ("head", *BUCKETS)
 """Logical names that the stack has already."""
+STACK_NAME: Final = "stack name"
+"""Where mistakes of it are noted: it is no setting."""
 MOST_CHANNELS: Final = 5
 """Notification channels of one budget."""
 
@@ -36,6 +38,9 @@ def check(settings: Settings, mistakes: Mistakes) -> None:
     _machines(settings, mistakes)
     _boot_disks(settings, mistakes)
     _network(settings, mistakes)
+    _registry(settings, mistakes)
+    _serving_zones(settings, mistakes)
+    _thresholds(settings, mistakes)
     _channels(settings, mistakes)
 
 
@@ -50,12 +55,13 @@ def _stack_name(settings: Settings, mistakes: Mistakes) -> None:
         *(names.bucket_mistake(names.bucket_name(project, settings.env, bucket)) for bucket in BUCKETS if project),
     )
     for broken in filter(None, derived):
-        mistakes.add("stack name", settings.env, broken)
+        mistakes.add(STACK_NAME, settings.env, broken)
 
 
 def _slice_names(settings: Settings, mistakes: Mistakes) -> None:
     many_zones = len(settings.serving.zones) > 1
     served = [name for zone in settings.serving.zones for name in serving_names(1000, zone, many_zones=many_zones)]
+    volume = names.volume_name(settings.model.name, settings.model.manifest_sha256)
     owners = dict.fromkeys(TAKEN, "the stack") | dict.fromkeys(served, "the serving hosts")
     for one in settings.slices:
         path = f"slices.{one.name}"
@@ -63,15 +69,19 @@ def _slice_names(settings: Settings, mistakes: Mistakes) -> None:
             mistakes.add(path, one.name, broken)
         for name in slice_names(one.name, one.count):
             longest = names.cloud_name(settings.env, name) + names.LONGEST_SLICE_SUFFIX
-            if broken := names.derived_mistake("the name", longest):
+            if not mistakes.at(STACK_NAME) and (broken := names.derived_mistake("the name", longest)):
                 mistakes.add(path, one.name, broken)
+            if name.startswith(volume):
+                rule = f'Names that start with "{volume}" belong to the model volume and what fills it; choose another.'
+                mistakes.add(path, one.name, rule)
             if name in owners:
                 mistakes.add(path, one.name, f'"{name}" is a name of {owners[name]} already; choose another.')
             owners[name] = f"spotrail:{path}"
 
 
 def _model_names(settings: Settings, mistakes: Mistakes) -> None:
-    if any(mistakes.at(path) for path in ("model.name", "model.manifest_sha256", "zone", "slices", "serving")):
+    parts = (STACK_NAME, "model.name", "model.manifest_sha256", "zone", "slices", "serving")
+    if any(mistakes.at(path) for path in parts):
         return
     version = (settings.env, settings.model.name, settings.model.manifest_sha256)
     derived = (
@@ -91,7 +101,7 @@ def _model_volume(settings: Settings, mistakes: Mistakes) -> None:
     if mistakes.at("model"):
         return
     for broken in check_disk(MODEL_VOLUME_TYPE, model.size_gib, model.throughput):
-        mistakes.add("model.throughput", model.throughput, f"{_sentence(broken)}")
+        mistakes.add("model.throughput", model.throughput, _sentence(broken))
     for broken in check_disk(STAGING_TYPE, model.size_gib, iops=hydration.staging_iops):
         mistakes.add("hydration.staging_iops", hydration.staging_iops, _sentence(broken))
     for broken in check_disk(STAGING_TYPE, model.size_gib, hydration.staging_throughput):
@@ -108,7 +118,7 @@ def _model_volume(settings: Settings, mistakes: Mistakes) -> None:
             zone=zone,
         )
         for broken in attach_mistakes(disk, tuple(readers(settings, zone))):
-            mistakes.add("model.throughput", model.throughput, _sentence(broken))
+            mistakes.add("model.throughput", model.throughput, f"{broken}.")
 
 
 def readers(settings: Settings, zone: str) -> Iterator[Attachment]:
@@ -173,6 +183,38 @@ def machines_in(settings: Settings, region: str) -> int:
     return found + (region_of(settings.head.zone) == region) + (settings.region == region)
 
 
+def _registry(settings: Settings, mistakes: Mistakes) -> None:
+    """Repositories of one name in one project, and machines that cannot reach the packages that they need."""
+    found = settings.registry
+    named = {"name": found.name, "python_mirror": found.python_mirror, "apt_mirror": found.apt_mirror}
+    owners: dict[str, str] = {}
+    for key, repository in named.items():
+        path = f"registry.{key}"
+        if not repository:
+            continue
+        if broken := names.derived_mistake("the repository", names.cloud_name(settings.env, repository)):
+            mistakes.add(path, repository, broken)
+        if repository in owners:
+            rule = f"It is the repository of spotrail:{owners[repository]} already; choose another."
+            mistakes.add(path, repository, rule)
+        owners[repository] = path
+    for key in ("python_mirror", "apt_mirror"):
+        if not named[key] and not settings.network.nat:
+            doubt = "Machines have no way out: packages come from this mirror, or through spotrail:network.nat."
+            mistakes.warn(f"registry.{key}", "", doubt)
+
+
+def _serving_zones(settings: Settings, mistakes: Mistakes) -> None:
+    if not settings.serving.zones and not mistakes.at("serving"):
+        mistakes.add("serving.zones", [], "At least one zone, or leave the key out: then it is the stack's own.")
+
+
+def _thresholds(settings: Settings, mistakes: Mistakes) -> None:
+    budget = settings.budget
+    if not mistakes.at("budget") and not (budget.current_thresholds or budget.forecast_thresholds):
+        mistakes.add("budget.current_thresholds", [], "A budget without a threshold tells nobody anything: [0.5, 1].")
+
+
 def _channels(settings: Settings, mistakes: Mistakes) -> None:
     emails, slack = settings.alerts.emails, settings.alerts.slack_channel
     if settings.has_slack_token and not slack:
@@ -190,4 +232,4 @@ def _channels(settings: Settings, mistakes: Mistakes) -> None:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('?') else '.'}"

@@ -34,6 +34,9 @@ PROJECT: Final = pattern(
 )
 VERSION: Final = pattern(r"[0-9]+\.[0-9]+\.[0-9]+", "It must be an exact version: 2.60.0.")
 SLACK_CHANNEL: Final = pattern(r"#[a-z0-9_-]{1,80}", "It must be the name of a channel: #ml-alerts.")
+MACHINE: Final = pattern(
+    r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+", "It must be a machine type: e2-standard-4 (gcloud compute machine-types list)."
+)
 REPOSITORY_ID: Final = pattern(
     r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?", "It must be a repository id: lower-case letters, digits and hyphens."
 )

@@ -5,6 +5,7 @@ The names of the fields are the keys of the file: `spotrail:head.machine` is `se
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
@@ -20,21 +21,14 @@ TPU_BOOT_IMAGE: Final = (
 DEBIAN_IMAGE: Final = "projects/debian-cloud/global/images/family/debian-12"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
-class SliceSettings:
-    """`spotrail:slices.<name>`: a TPU slice for training, or several alike."""
+class HostSettings(abc.ABC):
+    """What slices and serving hosts have in common: the hosts, and the terms on which they run."""
 
-    name: str
-    """Its key in the file; with `count` above 1 the slices are `<name>-a`, `<name>-b` and so on."""
     shape: str
     """Accelerator type: `v6e-8` is one host with 8 chips, from `v6e-16` up 4 chips a host."""
-    zone: str
-    """Zone of its hosts. Default: the zone of the stack."""
-    count: int = 1
-    """How many such slices, 1 to 26."""
     backend: Backend = Backend.GCE
-    """The API that makes it."""
+    """The API that makes them."""
     capacity: Capacity = Capacity.SPOT
     """Spot unless asked otherwise."""
     reservation: str = ""
@@ -49,6 +43,19 @@ class SliceSettings:
     """Runtime version of `tpu-vm` hosts. A general one boots and leaves the chips without a driver."""
     max_run_hours: int = 72
     """Hours after which Compute Engine deletes the hosts, 1 to 2,880. `tpu-vm` has no such bound: the guard ends it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SliceSettings(HostSettings):
+    """`spotrail:slices.<name>`: a TPU slice for training, or several alike."""
+
+    name: str
+    """Its key in the file; with `count` above 1 the slices are `<name>-a`, `<name>-b` and so on."""
+    zone: str
+    """Zone of its hosts. Default: the zone of the stack."""
+    count: int = 1
+    """How many such slices, 1 to 26."""
     mount_model: bool = False
     """Whether the hosts mount the model volume of their zone, read-only."""
     image: str = "train:latest"
@@ -58,7 +65,7 @@ class SliceSettings:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ServingSettings:
+class ServingSettings(HostSettings):
     """`spotrail:serving`: hosts that run the serving image and read one shared model volume a zone."""
 
     zones: tuple[str, ...]
@@ -67,20 +74,6 @@ class ServingSettings:
     """Accelerator type of each host; one host, so at most `v6e-8`."""
     hosts: int = 0
     """Hosts in each zone; 0 for none."""
-    backend: Backend = Backend.GCE
-    """The API that makes them."""
-    capacity: Capacity = Capacity.SPOT
-    """Spot unless asked otherwise."""
-    reservation: str = ""
-    """As for slices."""
-    boot_disk_type: str = "hyperdisk-balanced"
-    """As for slices."""
-    boot_disk_gib: int = 100
-    """GiB of each host's boot disk."""
-    boot_image: str = TPU_BOOT_IMAGE
-    """Boot image of `gce` hosts."""
-    runtime: str = "v2-alpha-tpuv6e"
-    """Runtime version of `tpu-vm` hosts."""
     max_run_hours: int = 720
     """Hours after which Compute Engine deletes a host, 1 to 2,880."""
     image: str = "serve:latest"

@@ -28,11 +28,12 @@ from infra.settings.model import (
 from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings
 from infra.settings.section import Rule, Section, passes
 from infra.settings.tpu import read_serving, read_slices
+from policies.hardware.disks import disk_type
 from policies.hardware.zones import check_zone, region_of
 
 SLACK_TOKEN: Final = "slack_token"
 WAIVERS: Final = "waivers"
-FIXED_LABELS: Final = ("owner", "env", "ttl", "managed-by")
+FIXED_LABELS: Final = ("owner", "env", "ttl", "managed-by", "role", "slice", "spotrail-size-gib")
 MOST_LABELS: Final = LABELS_LIMIT - 8
 MOST_GIB: Final = 65536
 
@@ -97,7 +98,7 @@ def _labels(top: Section) -> Mapping[str, str]:
         path = f"labels.{key}"
         broken = "It must be text." if not isinstance(value, str) else _label_value(value)
         if key in FIXED_LABELS:
-            broken = "spotrail sets this label itself: spotrail:owner, spotrail:ttl and the name of the stack."
+            broken = "spotrail sets this label itself, from spotrail:owner, spotrail:ttl and what a thing is for."
         if problem := label_key_mistake(key) or broken:
             top.mistakes.add(path, value, problem)
         elif doubt := label_key_doubt(key):
@@ -108,8 +109,8 @@ def _labels(top: Section) -> Mapping[str, str]:
 def _head(part: Section, zone: str) -> HeadSettings:
     return HeadSettings(
         zone=part.text("zone", passes(region_of), default=zone),
-        machine=part.text("machine"),
-        boot_disk_type=part.text("boot_disk_type"),
+        machine=part.text("machine", formats.MACHINE),
+        boot_disk_type=part.text("boot_disk_type", passes(disk_type)),
         boot_disk_gib=part.integer("boot_disk_gib", 10, MOST_GIB, "GiB"),
         boot_image=part.text("boot_image", formats.BOOT_IMAGE),
         ray_version=part.text("ray_version", formats.VERSION),
@@ -128,8 +129,8 @@ def _model(part: Section) -> ModelSettings:
 
 def _hydration(part: Section) -> HydrationSettings:
     return HydrationSettings(
-        machine=part.text("machine"),
-        boot_disk_type=part.text("boot_disk_type"),
+        machine=part.text("machine", formats.MACHINE),
+        boot_disk_type=part.text("boot_disk_type", passes(disk_type)),
         boot_disk_gib=part.integer("boot_disk_gib", 10, MOST_GIB, "GiB"),
         boot_image=part.text("boot_image", formats.BOOT_IMAGE),
         staging_iops=part.integer("staging_iops", 2000, 160_000),

@@ -54,6 +54,7 @@ class Section:
             mistakes.add(path, values, secret_rule())
         else:
             mistakes.add(path, values, f"It must be a mapping with the keys {', '.join(known)}.")
+        self._is_mapping = isinstance(values, Mapping)
 
     def at(self, key: str) -> str:
         """The full path of `key`."""
@@ -77,7 +78,8 @@ class Section:
         if not given:
             return str(value)
         if not isinstance(value, str):
-            return self._wrong(key, value, 'It must be text; put it between quotes: "..."', "")
+            way_out = "" if isinstance(value, list | Mapping) else '; put it between quotes: "..."'
+            return self._wrong(key, value, f"It must be text{way_out}.", "")
         broken = rule(value) if rule else None
         return value if broken is None else self._wrong(key, value, broken, "")
 
@@ -152,7 +154,8 @@ class Section:
             return default, False
         if key in self._defaults:
             return self._defaults[key], False
-        self.mistakes.add(self.at(key), MISSING, "It is needed and has no default.")
+        if self._is_mapping:
+            self.mistakes.add(self.at(key), MISSING, "It is needed and has no default.")
         return stand_in, False
 
     def _wrong(self, key: str, value: object, rule: str, stand_in: StandIn) -> StandIn:
@@ -174,7 +177,8 @@ def passes(check: Callable[[str], object]) -> Rule:
         try:
             check(value)
         except InputError as error:
-            return str(error)
+            said = str(error)
+            return said if said.endswith((".", "?")) else f"{said}."
         return None
 
     return rule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypedDict
 
 from infra.plan.capacity import Backend, Capacity
 from infra.plan.slices import MOST_ALIKE
@@ -47,42 +47,55 @@ def read_serving(top: Section, zone: str, zone_rule: Rule) -> ServingSettings:
     hints = {**HINTS, "zone": "It is a list: zones: [us-central1-b]."}
     hints.pop("hosts")
     part = top.part("serving", ServingSettings, hints=hints)
-    backend = _backend(part)
     return ServingSettings(
         zones=part.texts("zones", zone_rule, default=(zone,)),
         shape=part.text("shape", _one_host),
         hosts=part.integer("hosts", 0, MOST_HOSTS),
-        backend=backend,
-        capacity=_capacity(part, backend),
-        reservation=part.text("reservation", formats.RESERVATION),
-        boot_disk_type=part.text("boot_disk_type", _boot_disk_type),
-        boot_disk_gib=part.integer("boot_disk_gib", 10, 65536, "GiB"),
-        boot_image=part.text("boot_image", formats.BOOT_IMAGE),
-        runtime=_runtime(part, backend),
-        max_run_hours=part.integer("max_run_hours", 1, MOST_RUN_HOURS, "hours (120 days, the most of Compute Engine)"),
         image=part.text("image", formats.serving_image),
         port=part.integer("port", 1024, 65535),
+        **_hosts(part),
     )
 
 
 def _slice(top: Section, name: str, values: object, zone: str, zone_rule: Rule) -> SliceSettings:
     part = Section(top.mistakes, f"slices.{name}", values, SliceSettings, not_keys=("name",), hints=HINTS)
-    backend = _backend(part)
     return SliceSettings(
         name=name,
         shape=part.text("shape", passes(shape)),
         zone=part.text("zone", zone_rule, default=zone),
         count=part.integer("count", 1, MOST_ALIKE),
+        mount_model=part.flag("mount_model"),
+        image=part.text("image", formats.container_image),
+        **_hosts(part),
+    )
+
+
+class _Hosts(TypedDict):
+    backend: Backend
+    capacity: Capacity
+    reservation: str
+    boot_disk_type: str
+    boot_disk_gib: int
+    boot_image: str
+    runtime: str
+    max_run_hours: int
+
+
+def _hosts(part: Section) -> _Hosts:
+    backend = _backend(part)
+    capacity = _capacity(part, backend)
+    if capacity is Capacity.RESERVED and part.has("max_run_hours"):
+        doubt = "It is not used: what is bound to a reservation ends with the reservation."
+        part.mistakes.warn(part.at("max_run_hours"), part.raw("max_run_hours"), doubt)
+    return _Hosts(
         backend=backend,
-        capacity=_capacity(part, backend),
+        capacity=capacity,
         reservation=part.text("reservation", formats.RESERVATION),
         boot_disk_type=part.text("boot_disk_type", _boot_disk_type),
         boot_disk_gib=part.integer("boot_disk_gib", 10, 65536, "GiB"),
         boot_image=part.text("boot_image", formats.BOOT_IMAGE),
         runtime=_runtime(part, backend),
         max_run_hours=part.integer("max_run_hours", 1, MOST_RUN_HOURS, "hours (120 days, the most of Compute Engine)"),
-        mount_model=part.flag("mount_model"),
-        image=part.text("image", formats.container_image),
     )
 
 

@@ -140,10 +140,9 @@ class TestFirstDay:
 
     def test_names_are_those_of_the_stack(self) -> None:
         resources = dev().resources
-        (urn,) = re.findall(r"--replace '([^']+)'", self.TEXT)
-        assert resources.get(urn) is not None
+        (job,) = re.findall(r'resource\.labels\.job_name="([^"]+)"', self.TEXT)
         names = {str(one.value("name") or one.value("repositoryId")) for one in resources}
-        assert names >= {f"acme-tpu-dev-dev-{bucket}" for bucket in ("checkpoints", "datasets", "models")}
+        assert names >= {job, *(f"acme-tpu-dev-dev-{bucket}" for bucket in ("checkpoints", "datasets", "models"))}
         assert "dev-images" in {one.value("repositoryId") for one in resources}
         assert "tunnel_command" in dev().outputs
 
