@@ -156,6 +156,16 @@ def test_what_cannot_be_removed_is_named_loudly(cloud: Any, fill_job: FillJob) -
     code, said = cloud.run(render_fill(fill_job))
     assert code == 1, "a hydrator that stays is a failure even where the model is staged"
     assert f"STILL THERE AND BILLING in us-central1-b of acme-tpu-dev: instance {HYDRATOR}." in said
+    assert cloud.billing == {HYDRATOR}
+
+
+def test_a_disk_that_a_hydrator_holds_is_named_with_it(cloud: Any, fill_job: FillJob) -> None:
+    in_use = "ERROR: (gcloud) The disk resource is already being used by an instance: HTTPError 400"
+    cloud.set(faults={"instances delete": [BUSY] * 3, "disks delete": [in_use] * 3})
+    code, said = cloud.run(render_fill(fill_job))
+    assert code == 1
+    assert f"BILLING in us-central1-b of acme-tpu-dev: instance {HYDRATOR} disk {STAGING}." in said
+    assert cloud.billing == {HYDRATOR, STAGING}
 
 
 def test_a_removal_that_fails_in_passing_is_tried_again(cloud: Any, fill_job: FillJob) -> None:
@@ -208,6 +218,7 @@ def test_clean_never_removes_a_disk_without_a_whole_snapshot(
     assert code == 1
     assert why in said
     assert cloud.billing == {STAGING}
+    assert f"STILL THERE AND BILLING in us-central1-b of acme-tpu-dev: disk {STAGING}. Run this job again" in said
 
 
 def test_clean_waits_for_a_snapshot_that_google_does_not_know_yet(cloud: Any, clean_job: CleanJob) -> None:
