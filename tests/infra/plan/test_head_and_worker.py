@@ -50,13 +50,19 @@ def worker() -> WorkerStartup:
 
 
 @pytest.fixture
-def pip(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def link() -> str:
+    """Where the page of an index says that a wheel is, before its name."""
+    return ""
+
+
+@pytest.fixture
+def pip(machine: Any, monkeypatch: pytest.MonkeyPatch, link: str) -> None:
     """An index that has pip."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as wheel:
         wheel.writestr("pip/__main__.py", FAKE_PIP)
     monkeypatch.setattr(startup, "PIP_SHA256", hashlib.sha256(packed.getvalue()).hexdigest())
-    page = f'<a href="pip-9.0-py3-none-any.whl#sha256=0">old</a>\n<a href="{startup.PIP_WHEEL}#sha256=1">new</a>'
+    page = f'<a href="pip-9.0-py3-none-any.whl#sha256=0">old</a>\n<a href="{link}{startup.PIP_WHEEL}#sha256=1">new</a>'
     machine.know(f"{INDEX}pip/", page)
     (machine.metadata / f"{INDEX}pip/{startup.PIP_WHEEL}".replace("/", "_").replace(":", "_")).write_bytes(
         packed.getvalue()
@@ -83,6 +89,13 @@ def test_the_head_installs_ray_once_and_starts_it(machine: Any) -> None:
     assert machine.run(script)[0] == 0
     assert [call for call in machine.calls if call.startswith("pip ")] == installs, "a second boot installs nothing"
     assert not list(machine.root.parent.glob("tmp.*")), "no credentials are left behind"
+
+
+@pytest.mark.usefixtures("pip")
+@pytest.mark.parametrize("link", ["/acme-tpu-dev/dev-pypi/simple/pip/", f"{INDEX}pip/"], ids=["of-the-host", "full"])
+def test_an_index_may_link_a_wheel_in_any_way(machine: Any) -> None:
+    code, said = machine.run(render_head(HeadStartup(ray_version="2.60.0", python_index=INDEX)))
+    assert code == 0, said
 
 
 @pytest.mark.usefixtures("pip")
