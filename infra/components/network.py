@@ -1,12 +1,15 @@
 """The private network: one subnetwork a region, no external address anywhere.
 
 - MTU 8896, the largest that a VPC takes: slices exchange gradients over it (https://cloud.google.com/vpc/docs/mtu).
-- Private Google Access is on: machines without an external address reach Google's APIs, buckets and registries.
+- Private Google Access is on: machines without an external address reach Google's APIs, buckets and registries
+  (`*.googleapis.com`, `*.pkg.dev`, `gcr.io`) under their public names. That takes the default route and the default
+  permission of egress, which every VPC is made with; no DNS zone and no route of ours. Nothing else outside is reached.
 - People come in through Identity-Aware Proxy only, to SSH and to Ray's dashboard and job API.
 - Machines of the stack reach each other by the service accounts that they run as: an address can be taken by
   anybody, an account has to be granted. Nodes of the Cloud TPU API live in a project of Google's, where rules by
   account are not documented to apply; network tags are, so the hosts of such a stack are let in by their tag.
 - A NAT gateway costs money by the machine and by the GiB, and is there only where it is asked for.
+Source: https://cloud.google.com/vpc/docs/configure-private-google-access
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
 """A slice of many hosts on Compute Engine: template, workload policy and managed group.
 
 - The workload policy asks for the torus: without it the hosts would have chips and no links between them.
-- Target size policy BULK: all hosts or none. Half a slice trains nothing and bills.
+- Target size policy BULK: all hosts or none. Half a slice trains nothing and bills. The page on slices makes spot ones
+  so; an older page on bulk mode knows reserved and flex-start capacity only. Were it refused, `up` would fail at the
+  group, before any host.
 - Repair off: a host that ran its time, or was preempted, would be brought back by the group, past every bound.
 - Update policy OPPORTUNISTIC: the group never exchanges hosts by itself. A new template replaces the group as a whole,
   the old one first, since a slice with two kinds of hosts has no use. Whoever rolls by hand rolls all hosts at once.
 - A template cannot change and cannot go while a group uses it: Google gets a prefix and makes the name, so that the
   new one stands before the old one goes.
 - `up` does not wait for the hosts: spot capacity comes when it comes, and BULK waits for it at Google's.
+- A group that has lost its hosts looks the same to Pulumi. `pulumi up --replace '<URN of the group>'` asks for
+  them again.
 Source: https://docs.cloud.google.com/compute/docs/tpus/create-tpu-mig-multi-host-slice and
 https://docs.cloud.google.com/compute/docs/instance-groups/about-bulk-mode
 """
