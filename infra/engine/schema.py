@@ -141,7 +141,7 @@ def _shown(value: Wire) -> str:
     if isinstance(value, str):
         return _braces(f'"{value}"' if len(value) <= _SHOWN else f'"{value[: _SHOWN - 3]}..."')
     if isinstance(value, int | float):
-        return f"{value:g}" if float(value).is_integer() else repr(value)
+        return str(int(value)) if float(value).is_integer() else repr(value)
     return "null" if value is None else _KINDS[type(value)]
 
 

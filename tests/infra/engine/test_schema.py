@@ -59,6 +59,7 @@ def test_what_fits(token: str, inputs: dict[str, Wire]) -> None:
         (DISK, {"size": True}, "size of it is true; it must be a whole number"),
         (DISK, {"size": [1.0]}, "size of it is a list; it must be a whole number"),
         (DISK, {"type": 1.0}, "type of it is 1; it must be text"),
+        (DISK, {"type": 1_200_000.0}, "type of it is 1200000; it must be text"),
         (DISK, {"type": {"a": 1.0}}, "type of it is a mapping; it must be text"),
         (DISK, {"labels": ["x"]}, "labels of it is a list; it must be a mapping"),
         (DISK, {"labels": {"a": False}}, "labels.a of it is false; it must be text"),
