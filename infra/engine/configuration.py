@@ -6,8 +6,10 @@ file keeps encrypted (`secure:`) cannot be read offline; a placeholder stands fo
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ ENCRYPTED_PLACEHOLDER: Final = "[secret]"
 """What a program gets for an encrypted value. Whatever text contains it is SECRET in the graph and never printed."""
 
 _SECURE: Final = "secure"
+_KEY: Final = re.compile(r"[^:]+:[^:]+")
 
 
 @final
@@ -53,16 +56,40 @@ def load_configuration(project: Project, stack: str) -> Configuration:
     for key in ("environment", "mainEnvironment"):
         if document and document.get(key) is not None:
             raise ProjectError(f"{file}: {key}: settings from Pulumi ESC cannot be read offline; put them into config")
+    _check_keys(file, document or {})
     settings = (document or {}).get("config")
     if settings is not None and not isinstance(settings, dict):
         raise ProjectError(f"{file}: config is {settings!r}; it must be a mapping of settings")
-    own = {_full(project.name, key): value for key, value in (settings or {}).items()}
+    own = _own(project, file, settings or {})
     every = {**dict(_defaults(project, file, stack, own)), **own}
-    try:
-        values = {key: _as_text(value) for key, value in every.items()}
-    except ValueError:
-        raise ProjectError(f"{file}: config holds .inf or .nan, which JSON does not have") from None
+    values = {}
+    for key, value in every.items():
+        try:
+            values[key] = _as_text(value)
+        except ValueError:
+            raise ProjectError(f"{file}: {key} holds a number that is infinite or none (.inf, .nan)") from None
     return Configuration(values=values, secrets=frozenset(key for key, value in every.items() if _has_secret(value)))
+
+
+def _check_keys(file: Path, document: Mapping[str, Yaml]) -> None:
+    """Refuse a misspelt `config`: Pulumi itself would run the stack without any settings."""
+    if "config" not in document:
+        close = difflib.get_close_matches("config", document, n=1)
+        if close:
+            raise ProjectError(f'{file}: "{close[0]}" is not a key of a stack file. Did you mean config?')
+
+
+def _own(project: Project, file: Path, settings: Mapping[str, Yaml]) -> dict[str, Yaml]:
+    """The settings of a stack file by their full names. Raises ProjectError."""
+    own: dict[str, Yaml] = {}
+    for key, value in settings.items():
+        full = _full(project.name, key)
+        if not _KEY.fullmatch(full):
+            raise ProjectError(f'{file}: "{key}" is not the name of a setting; it is NAME or NAMESPACE:NAME')
+        if full in own:
+            raise ProjectError(f'{file}: {full} stands twice, once as "{key}"; keep one of them')
+        own[full] = value
+    return own
 
 
 def _full(project: str, key: str) -> str:
@@ -84,6 +111,8 @@ def _scalar(value: Yaml) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
     return value if isinstance(value, str) else str(value)
 
 
@@ -118,6 +147,7 @@ def _defaults(project: Project, file: Path, stack: str, own: Mapping[str, Yaml])
         if key in own:
             _check_type(file, key, schema, own[key])
         elif (value := schema.get("default", schema.get("value"))) is not None:
+            _check_type(project.file, key, schema, value)
             yield key, value
         else:
             missing.append(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class Project:
 
     def stacks(self) -> tuple[str, ...]:
         """The stacks that have a file."""
-        names = (path.name.split(".", 1)[1] for path in self.stack_folder.glob(f"Pulumi.*{self.file.suffix}"))
+        files = (path for path in self.stack_folder.glob(f"Pulumi.*{self.file.suffix}") if path.is_file())
+        names = (path.name.split(".", 1)[1] for path in files)
         return tuple(sorted(name.removesuffix(self.file.suffix) for name in names))
 
     def stack_file(self, stack: str) -> Path:
@@ -51,6 +53,8 @@ class Project:
         path = self.stack_folder / f"Pulumi.{stack}{self.file.suffix}"
         if _NAME.fullmatch(stack) and path.is_file():
             return path
+        if _NAME.fullmatch(stack) and os.path.lexists(path):
+            raise ProjectError(f"{path}: is not a file that can be read")
         known = self.stacks()
         there = f"The stacks are: {', '.join(known)}." if known else f"No stack has a file in {self.stack_folder}."
         raise ProjectError(f'no stack "{stack}": there is no {path}\n  {there}{_meant(stack, known)}')
@@ -73,7 +77,7 @@ def load_project(folder: Path) -> Project:
     document = load_yaml(file)
     if not isinstance(document, dict):
         raise ProjectError(f"{file}: must be a mapping with name and runtime")
-    _check_runtime(file, document.get("runtime"))
+    _check_runtime(file, document)
     main_folder, program = _main(file, document.get("main"))
     config, stack_folder = document.get("config"), document.get("stackConfigDir")
     if isinstance(config, str):  # before Pulumi 3.44, `config` was what `stackConfigDir` is now
@@ -92,17 +96,19 @@ def load_project(folder: Path) -> Project:
 
 def _name(file: Path, document: Mapping[str, Yaml]) -> str:
     if "name" not in document:
-        raise ProjectError(f"{file}: name is not set.{_meant('name', document)}")
+        raise ProjectError(f"{file}: name is not set{_instead(document, 'name')}")
     name = _text(file, "name", document["name"], "")
     if not _NAME.fullmatch(name):
         raise ProjectError(f'{file}: name is "{name}"; it must be 1 to 100 letters, digits, "-", "_" or "."')
     return name
 
 
-def _check_runtime(file: Path, runtime: Yaml) -> None:
+def _check_runtime(file: Path, document: Mapping[str, Yaml]) -> None:
+    runtime = document.get("runtime")
     name = runtime.get("name") if isinstance(runtime, dict) else runtime
     if name is None:
-        raise ProjectError(f"{file}: runtime is not set; the offline preview runs runtime: {RUNTIME}")
+        held = _instead(runtime, "name") if isinstance(runtime, dict) else _instead(document, "runtime")
+        raise ProjectError(f"{file}: runtime is not set{held}; the offline preview runs runtime: {RUNTIME}")
     if name != RUNTIME:
         raise ProjectError(f'{file}: runtime is "{name}"; the offline preview runs {RUNTIME} programs only')
 
@@ -124,6 +130,12 @@ def _text(file: Path, key: str, value: Yaml, default: str) -> str:
     if not isinstance(value, str):
         raise ProjectError(f"{file}: {key} is {value!r}; it must be text")
     return value
+
+
+def _instead(document: Mapping[str, Yaml], key: str) -> str:
+    """The key that stands where `key` was meant."""
+    close = difflib.get_close_matches(key, document, n=1)
+    return f' (it has "{close[0]}")' if close else ""
 
 
 def _meant(value: str, choices: Iterable[str]) -> str:

@@ -59,10 +59,12 @@ def test_the_short_suffix(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[name]", r"Pulumi\.yaml: must be a mapping with name and runtime"),
-        ("nmae: a\nruntime: python", r"Pulumi\.yaml: name is not set\. Did you mean nmae\?"),
+        ("nmae: a\nruntime: python", r"Pulumi\.yaml: name is not set \(it has \"nmae\"\)"),
         ("name: a b\nruntime: python", r'Pulumi\.yaml: name is "a b"; it must be 1 to 100 letters'),
         ("name: 3\nruntime: python", r"Pulumi\.yaml: name is 3; it must be text"),
         ("name: a", r"Pulumi\.yaml: runtime is not set; the offline preview runs runtime: python"),
+        ("name: a\nruntme: python", r'runtime is not set \(it has "runtme"\)'),
+        ("name: a\nruntime: {nme: python}", r'runtime is not set \(it has "nme"\)'),
         ("name: a\nruntime: nodejs", r'Pulumi\.yaml: runtime is "nodejs"; the offline preview runs python programs'),
         ("name: a\nruntime: {name: go}", r'Pulumi\.yaml: runtime is "go"'),
         ("name: a\nruntime: python\nmain: ../x", r'main is "\.\./x"; it must be inside the project'),
@@ -89,6 +91,16 @@ def test_a_stack_that_is_not_there(tmp_path: Path, stack: str, message: str) -> 
     project = load_project(lay(tmp_path, "name: a\nruntime: python\n", "Pulumi.dev.yaml", "Pulumi.staging.yaml"))
     with pytest.raises(ProjectError, match=message):
         project.stack_file(stack)
+
+
+def test_a_stack_whose_file_is_none(tmp_path: Path) -> None:
+    project = load_project(lay(tmp_path, "name: a\nruntime: python\n", "Pulumi.dev.yaml"))
+    (tmp_path / "Pulumi.folder.yaml").mkdir()
+    (tmp_path / "Pulumi.loop.yaml").symlink_to(tmp_path / "Pulumi.loop.yaml")
+    for stack in ("folder", "loop"):
+        with pytest.raises(ProjectError, match=rf"Pulumi\.{stack}\.yaml: is not a file that can be read"):
+            project.stack_file(stack)
+    assert project.stacks() == ("dev",)
 
 
 def test_a_project_without_stacks(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_scalars(tmp_path: Path, text: str, value: Yaml) -> None:
     assert type(document["key"]) is type(value)
 
 
+LAUGHS = "a: &a [x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise("abcdefghij")
+)
+"""Ten lines that stand for a billion values."""
+
+
 def test_structures_anchors_and_merges(tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(
@@ -89,6 +96,14 @@ def test_an_empty_file_and_a_byte_order_mark(tmp_path: Path) -> None:
         (b"a: 1\nb: 2\na: 3\n", r'file\.yaml:3: not valid YAML: the key "a" stands twice'),
         (b"a: {b: 1, b: 2}\n", r'file\.yaml:1: not valid YAML: the key "b" stands twice'),
         (b"a: *nothing\n", r"file\.yaml:1: not valid YAML: found undefined alias 'nothing'"),
+        (b"[a]: 1\n", r"file\.yaml:1: not valid YAML: a key must be text"),
+        (b"a: 1\n<<: 3\n", r"file\.yaml:2: not valid YAML: << takes a mapping or a list of mappings"),
+        (b"<<: [3, {a: 1}]\n", r"file\.yaml:1: not valid YAML: << takes a mapping"),
+        (b"a: &a {b: *a}\n", r"file\.yaml: .* nested too deeply, or one stands in itself"),
+        (b"a: &a {<<: *a}\n", r"file\.yaml: .* nested too deeply, or one stands in itself"),
+        (b"[" * 5000, r"file\.yaml: .* nested too deeply"),
+        (LAUGHS.encode(), r"file\.yaml:[0-9]+: not valid YAML: more than 100,000 values, those of aliases included"),
+        (b"#" * (2**20 + 1), r"file\.yaml: has more than 1 MiB"),
         (b"a: \xff\n", r"file\.yaml: byte 3 is not UTF-8; save the file as UTF-8"),
     ],
 )
