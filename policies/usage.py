@@ -38,7 +38,13 @@ _MOST: Final = MappingProxyType({"hours_per_day": 24, "preemption_overhead": 10}
 _WHOLE: Final = frozenset(
     {"objects", "class_a_operations", "class_b_operations", "readers", "attached_readers", "vms", "executions"}
 )
-_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,2})?")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
+_PLACES: Final = 30
+"""Decimal places of a number; more are a typing mistake too."""
+_SHOWN: Final = 40
+"""Characters of a value that a message shows."""
+_BIGGEST: Final = 1 << 20
+"""Bytes of a usage file."""
 
 
 @final
@@ -157,11 +163,15 @@ def load_usage(path: Path) -> Usage:
     Raises UsageError, which names the file, the line, the key, the value and the rule.
     """
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        root = yaml.compose(_text(path), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UsageError(f"{path}{line}: not YAML: {error.problem}") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
+    except RecursionError:
+        raise UsageError(f"{path}: not YAML that can be read: its lists and mappings are nested too deeply") from None
+    except (OSError, yaml.YAMLError) as error:
         raise UsageError(f"{path}: not readable as YAML: {error}") from error
     if root is None:
         return Usage()
@@ -171,7 +181,18 @@ def load_usage(path: Path) -> Usage:
     return Usage(defaults=ResourceUsage(**changes), entries=MappingProxyType(sections))
 
 
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(_BIGGEST + 1)
+    if len(content) > _BIGGEST:
+        raise UsageError(f"{path}: has more than {_BIGGEST >> 20} MiB; use globs and defaults for what is alike")
+    return content.decode("utf-8-sig")
+
+
 def _section(path: Path, key: str, node: yaml.Node) -> Mapping[str, Decimal]:
+    """The fields that one entry sets; none where all its lines are comments."""
+    if _is_empty(node):
+        return MappingProxyType({})
     return MappingProxyType({name: _value(path, key, name, value) for name, value in _pairs(path, node, key)})
 
 
@@ -190,25 +211,44 @@ def _pairs(path: Path, node: yaml.Node, what: str) -> Iterator[tuple[str, yaml.N
 
 
 def _value(path: Path, key: str, name: str, node: yaml.Node) -> Decimal:
-    text = node.value if isinstance(node, yaml.ScalarNode) else None
     try:
         _known(name)
-        if text is None or not _NUMBER.fullmatch(text):
-            raise UsageError(f"{name} is {text if text else 'not a single value'}; it must be a number")
-        value = Decimal(text)
+        value = _number(name, node)
         _check(name, value)
     except UsageError as error:
         raise UsageError(f"{_place(path, node)}: {key}.{error}") from error
     return value
 
 
+def _number(name: str, node: yaml.Node) -> Decimal:
+    if not isinstance(node, yaml.ScalarNode):
+        raise UsageError(f"{name} is not a single value; it must be a number")
+    if _is_empty(node):
+        raise UsageError(f"{name} has no value; it must be a number")
+    if not _NUMBER.fullmatch(node.value):
+        raise UsageError(f"{name} is {_shown(node.value)}; it must be a number")
+    return Decimal(node.value)
+
+
+def _is_empty(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.style is None and not node.value
+
+
 def _check(name: str, value: Decimal) -> None:
     _known(name)
     most = _MOST.get(name, CEILING)
     if not value.is_finite() or not 0 <= value <= most:
-        raise UsageError(f"{name} is {value}; it must be from 0 to {most:,}")
+        raise UsageError(f"{name} is {_shown(value)}; it must be from 0 to {most:,}")
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -_PLACES:
+        raise UsageError(f"{name} is {_shown(value)}; it must have at most {_PLACES} decimal places")
     if name in _WHOLE and value != value.to_integral_value():
-        raise UsageError(f"{name} is {value}; it must be a whole number")
+        raise UsageError(f"{name} is {_shown(value)}; it must be a whole number")
+
+
+def _shown(value: Decimal | str) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def _known(name: str) -> None:

@@ -46,6 +46,11 @@ def test_an_empty_file_is_all_defaults(tmp_path: Path) -> None:
     assert load_usage(written(tmp_path, "# nothing yet\n")) == Usage()
 
 
+def test_an_entry_whose_lines_are_all_comments_sets_nothing(tmp_path: Path) -> None:
+    usage = load_usage(written(tmp_path, "defaults:\n  # hours_per_day: 10\nhead:\n"))
+    assert (usage.defaults, usage.entries) == (ResourceUsage(), {"head": {}})
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -57,7 +62,13 @@ def test_an_empty_file_is_all_defaults(tmp_path: Path) -> None:
         ("head:\n  gib: 1e90\n", r"head\.gib is 1E\+90; it must be from 0 to 1,000,000,000,000"),
         ("head:\n  gib: ten\n", r"head\.gib is ten; it must be a number"),
         ("head:\n  gib: [1]\n", r"head\.gib is not a single value; it must be a number"),
-        ("head:\n  gib:\n", r"head\.gib is not a single value; it must be a number"),
+        ("head:\n  gib:\n", r"head\.gib has no value; it must be a number"),
+        ("head:\n  gib: 1_000\n", r"head\.gib is 1_000; it must be a number"),
+        ("head:\n  gib: ٣\n", r"head\.gib is ٣; it must be a number"),
+        ("head:\n  gib: 1e-31\n", r"head\.gib is 1E-31; it must have at most 30 decimal places"),
+        (f"head:\n  gib: {'9' * 5000}\n", r"head\.gib is 9{37}\.\.\.; it must be from 0 to"),
+        (f"head: {'[' * 5000}\n", r"usage\.yaml: not YAML that can be read: .* nested too deeply"),
+        (f"#{'x' * 2**20}\n", r"usage\.yaml: has more than 1 MiB; use globs and defaults"),
         ("head:\n  vms: 1.5\n", r"usage\.yaml:2: head\.vms is 1\.5; it must be a whole number"),
         ("defaults:\n  preemption_overhead: 11\n", r"defaults\.preemption_overhead is 11; it must be from 0 to 10"),
         ("head: 5\n", r"usage\.yaml:1: head must be a mapping"),
@@ -79,7 +90,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
         load_usage(tmp_path / "gone.yaml")
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match=r"binary\.yaml: not readable"):
+    with pytest.raises(UsageError, match=r"binary\.yaml: byte 0 is not UTF-8; save the file as UTF-8"):
         load_usage(binary)
 
 
