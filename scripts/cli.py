@@ -6,21 +6,25 @@ is asked for, so that `spotrail --help` stays instant.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from types import FrameType
 from typing import Final, NoReturn, final
 
 import click
 
-from policies.errors import InputError
-from policies.exit_codes import ExitCode
-
 COMMANDS: Final = {
     "plan": ("scripts.plan", "Price a stack before it exists: resources, components, findings, total."),
 }
-EPILOG: Final = f"Exit codes: {'; '.join(f'{code.value} {code.meaning}' for code in ExitCode)}."
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""As shells say it."""
+TERMINATED: Final = 128 + signal.SIGTERM
 
 
 @final
@@ -48,8 +52,14 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from policies.exit_codes import ExitCode
 
-@click.command(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+        formatter.write_paragraph()
+        formatter.write_text(f"Exit codes: {'; '.join(f'{code.value} {code.meaning}' for code in ExitCode)}.")
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="spotrail")
 def spotrail() -> None:
     """Cost guardrails for language models on Cloud TPU spot capacity.
@@ -60,19 +70,55 @@ def spotrail() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Neither bad input nor an interrupt: a bug, it propagates."""
+    # Imported here, so that what is installed beside us cannot come first: see `main`.
+    from policies.errors import InputError
+    from policies.exit_codes import ExitCode
+
     try:
         result = spotrail.main(args=arguments, prog_name="spotrail", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):  # the code says it where standard error takes nothing
+            error.show()
         return error.exit_code
     except click.Abort:
-        return 130
+        return INTERRUPTED
+    except SystemExit as left:
+        # click ends itself, with 1, where the reader of a help page has left.
+        return TERMINATED if left.code == TERMINATED else ExitCode.FINE
     except InputError as error:
-        click.echo(f"error: {error}", err=True)
-        return 2
-    return result if isinstance(result, int) else 0
+        with contextlib.suppress(OSError):
+            click.echo(f"error: {_printable(str(error))}", err=True)
+        return ExitCode.BAD_INPUT
+    return result if isinstance(result, int) else ExitCode.FINE
+
+
+def _printable(message: str) -> str:
+    """`message` without what would move the cursor or change colours: a part of it may come from anywhere."""
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in message)
 
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    sys.exit(run())
+    _fill_standard_streams()
+    signal.signal(signal.SIGTERM, _end)
+    # Before PYTHONPATH, which may lead to a package `infra` of somebody else.
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    try:
+        code = run()
+    except KeyboardInterrupt:  # before click is there to take it
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    """End as after Ctrl-C: with the cursor shown again and the program's process gone."""
+    sys.exit(TERMINATED)
+
+
+def _fill_standard_streams() -> None:
+    """Occupy the descriptors of closed standard streams, so that no socket or file of ours is taken for one."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

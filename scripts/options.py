@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 import click
 
@@ -26,17 +26,55 @@ class Day(click.ParamType[datetime.date]):
             self.fail(f"{value!r} is not a day; write it as 2026-11-29", param, ctx)
 
 
-READABLE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+@final
+class Readable(click.ParamType[Path]):
+    """A file to read: no device, which may never end, and none of more than `most` MiB."""
+
+    name = "file"
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._file = click.Path(exists=True, dir_okay=False, readable=True)
+
+    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        self._file.convert(value, param, ctx)
+        path = Path(value)
+        if path.is_char_device() or path.is_block_device():
+            self.fail(f"'{path}' is a device; name a file", param, ctx)
+        mebibytes = path.stat().st_size / 2**20
+        if mebibytes > self._most:
+            self.fail(f"'{path}' has {mebibytes:.1f} MiB; the most is {self._most} MiB", param, ctx)
+        return path
+
+
+@final
+class Writable(click.ParamType[Path]):
+    """A file to write, in a folder that exists; `-` is standard output, as without the option."""
+
+    name = "file"
+
+    def __init__(self) -> None:
+        self._file = click.Path(dir_okay=False, writable=True, allow_dash=True)
+
+    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(value)
+        if not path.name or str(value).endswith("/"):
+            self.fail(f"'{value}' names no file", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"'{path}': there is no folder {path.parent}; make it first", param, ctx)
+        self._file.convert(value, param, ctx)
+        return path
+
 
 prices = click.option(
     "--prices",
-    type=READABLE,
+    type=Readable(most=64),
     metavar="BOOK.csv",
     help="Price book to use instead of the one in the package.",
 )
 usage = click.option(
     "--usage",
-    type=READABLE,
+    type=Readable(most=1),
     metavar="FILE.yaml",
     help="What is used: hours a day, GiB, churn ... by resource name. Defaults are printed.",
 )
@@ -51,9 +89,9 @@ output = click.option(
     "--output",
     "-o",
     "output_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=Writable(),
     metavar="FILE",
-    help="Write the report there instead of to standard output.",
+    help="Write the report there instead of to standard output (-).",
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on standard error.")
 project = click.option(

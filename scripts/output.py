@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
 from rich.console import Console
+from rich.text import Text
 
 from policies.errors import InputError
 
 PIPED_WIDTH: Final = 100
 """Columns where nobody says how wide the reader is; COLUMNS overrides it."""
+PLAIN: Final = str.maketrans(
+    {"─": "-", "│": "|", "├": "|", "└": "`", "·": "-", "×": "x", "…": ".", "▲": "!", "✗": "x", "✓": "v"}
+)
+"""What stands for a sign of the table where the encoding of standard output has none (LC_ALL=C)."""
+_LENIENT: Final = "spotrail.plain"
+"""Name of the codec error handler that writes `PLAIN`."""
 
 
 def console(stream: IO[str]) -> Console:
@@ -22,45 +31,83 @@ def console(stream: IO[str]) -> Console:
     if stream.isatty():
         return Console(file=stream)
     columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdigit() and int(columns) > 0 else PIPED_WIDTH
-    return Console(file=stream, width=width, force_terminal=False, color_system=None)
+    width = int(columns) if columns.isdecimal() and int(columns) > 0 else PIPED_WIDTH
+    # With a height too, rich does not read COLUMNS itself.
+    return Console(file=stream, width=width, height=1, force_terminal=False, color_system=None)
 
 
 @contextlib.contextmanager
 def opened(path: Path | None) -> Iterator[IO[str]]:
-    """The file `path` for writing, or standard output. A file appears whole or not at all. Raises InputError."""
-    if path is None:
-        with _until_nobody_reads():
-            yield sys.stdout
-            sys.stdout.flush()
-        return
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8") as stream:
+    """The file `path` for writing; standard output for None and `-`. Raises InputError.
+
+    A file appears whole or not at all.
+    """
+    if path is None or str(path) == "-":
+        with _standard_output() as stream:
             yield stream
-        part.replace(path)
-    except OSError as error:
-        raise InputError(f"--output {path}: cannot be written: {error.strerror}") from None
+        return
+    try:
+        with _in_place(path) if path.exists() and not path.is_file() else _whole(path.resolve()) as stream:
+            yield stream
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+        raise InputError(f"--output {path}: cannot be written: {_reason(error)}") from None
+
+
+def _in_place(target: Path) -> IO[str]:
+    """A device or a pipe is written to: a file put in its place would take it away from everybody else."""
+    return target.open("w", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _whole(target: Path) -> Iterator[IO[str]]:
+    part = target.with_name(f".spotrail-{secrets.token_hex(4)}.part")
+    try:
+        with part.open("x", encoding="utf-8") as stream:
+            yield stream
+        if target.exists():
+            part.chmod(target.stat().st_mode)
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _until_nobody_reads() -> Iterator[None]:
-    """The reader of a pipe (head, less) may leave early: nothing is wrong, and nothing more is to be written."""
+def _standard_output() -> Iterator[IO[str]]:
+    """Standard output, in whatever encoding it has.
+
+    The reader of a pipe (head, less) may leave early: nothing is wrong, and nothing more is to be written.
+    """
+    if sys.stdout is None:
+        raise InputError("standard output is closed; name a file with --output FILE")
+    codecs.register_error(_LENIENT, _plain)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors=_LENIENT)
     try:
-        yield
-    except BrokenPipeError:
-        # The interpreter flushes once more when it ends: that must not meet the closed pipe again.
+        yield sys.stdout
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter flushes once more when it ends: that must not meet the broken stream again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise InputError(f"standard output: cannot be written: {_reason(error)}") from None
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end].translate(PLAIN)
+    return "".join(sign if sign.isascii() else "?" for sign in signs), error.end
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 @contextlib.contextmanager
 def progress(words: str, *, quiet: bool) -> Iterator[None]:
     """A spinner with `words` on standard error while the block runs, where somebody watches a terminal."""
-    talk = Console(stderr=True)
-    if quiet or not talk.is_terminal:
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
-    with talk.status(words):
+    with Console(stderr=True).status(Text(words)):
         yield

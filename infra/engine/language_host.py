@@ -1,7 +1,7 @@
-"""Runs one Pulumi program, as Pulumi's Python language host does: `python -P -m infra.engine.language_host FD`.
+"""Runs one Pulumi program, as Pulumi's Python language host does.
 
-It is a process of its own. FD is its end of the line to the engine, over which it gets its orders, tells how the
-program ended, and then checks the inputs that the engine asks about against the classes of the SDK, which the
+It is a process of its own, started with one end of the line to the engine, over which it gets its orders, tells how
+the program ended, and then checks the inputs that the engine asks about against the classes of the SDK, which the
 program has already loaded.
 """
 
@@ -69,7 +69,8 @@ def _die_with_the_engine(descriptor: int) -> None:
 
 
 def _forget_ourselves() -> None:
-    """Leave no module of ours loaded: a program with a package `infra` of its own must get that one."""
+    """Leave no module of ours loaded or first: a program with a package `infra` of its own must get that one."""
+    del sys.path[0]
     for name in list(sys.modules):
         if name.partition(".")[0] in _OURS:
             del sys.modules[name]
@@ -168,7 +169,3 @@ class _Quiet:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

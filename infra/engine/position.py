@@ -32,8 +32,8 @@ def runtime_folders() -> tuple[str, ...]:
 
 
 def is_own(file: str) -> bool:
-    """Whether `file` belongs to the program rather than to what runs it."""
-    return not file.startswith(("<frozen ", *(f"{folder}/" for folder in runtime_folders())))
+    """Whether `file` belongs to the program rather than to what runs it; `<string>` and the like are no files."""
+    return not file.startswith(("<", *(f"{folder}/" for folder in runtime_folders())))
 
 
 def trace_of(stack: source_pb2.StackTrace) -> Trace:

@@ -17,8 +17,15 @@ from infra.engine.channel import Message, pair
 from infra.engine.errors import ProgramFailed
 from infra.engine.position import is_own
 
-HOST: Final = "infra.engine.language_host"
+HOST: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from infra.engine.language_host import main
+main(int(sys.argv[2]))
+"""
+"""The language host, found before a package `infra` on the caller's PYTHONPATH; it takes the entry away again."""
 
+_HOME: Final = str(Path(__file__).parents[2])
 _FAREWELL: Final = 1.0
 """Seconds that the process has to end after its last word."""
 _TICK: Final = 0.5
@@ -46,7 +53,7 @@ class Program:
         try:
             self._process = subprocess.Popen(
                 # -P: neither our folder nor the caller's is on the program's path, as under Pulumi's own host.
-                [sys.executable, "-P", "-m", HOST, str(theirs.fileno())],
+                [sys.executable, "-P", "-c", HOST, _HOME, str(theirs.fileno())],
                 cwd=folder,
                 env=_environment(),
                 stdin=subprocess.DEVNULL,

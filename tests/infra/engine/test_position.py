@@ -53,6 +53,7 @@ def test_a_deep_tree_is_no_deep_recursion() -> None:
         (language_host.__file__, False),
         (str(Path(language_host.__file__).parents[1] / "components" / "buckets.py"), True),
         ("<frozen runpy>", False),
+        ("<string>", False),
     ],
 )
 def test_whose_a_frame_is(file: str, own: bool) -> None:
