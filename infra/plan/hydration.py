@@ -6,7 +6,6 @@ These tables are the only ones: the scripts of the jobs are rendered from them (
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -89,37 +88,3 @@ TRANSIENT: Final = (
 """Failures of the call, not of the resource."""
 VERDICT_OK: Final = "ok"
 """What the hydrator reports when every digest is right; all other reports are failures."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What one look at a resource showed."""
-
-    state: str = ""
-    """Its state; empty where the call failed."""
-    error: str = ""
-    """What the failed call said."""
-    waited: int = 0
-    """Seconds since the wait began."""
-
-
-def decide(table: Table, look: Look, timeout: int) -> Decision:
-    """What to do after `look`. `timeout` is in seconds, and even what would be waited for ends with it."""
-    found = table.states.get(look.state, Decision.STOP) if look.state else after_error(table, look.error)
-    return Decision.STOP if found is Decision.WAIT and look.waited >= timeout else found
-
-
-def after_error(table: Table, error: str) -> Decision:
-    """What a failed call means: only a missing resource or a passing failure is waited for."""
-    if re.search(MISSING, error, re.IGNORECASE):
-        return table.missing
-    passing = re.search(TRANSIENT, error, re.IGNORECASE) and not re.search(REFUSED, error, re.IGNORECASE)
-    return Decision.WAIT if passing else Decision.STOP
-
-
-def judge_verdict(verdict: str) -> Decision:
-    """What a hydrator's report means; an empty one has not come yet."""
-    if not verdict:
-        return Decision.WAIT
-    return Decision.GO if verdict == VERDICT_OK else Decision.STOP

@@ -74,13 +74,22 @@ def test_the_disk_and_the_hydrator_are_what_the_settings_say(cloud: Any, fill_jo
     ("state", "said_why"),
     [
         ({"verdicts": ["", "failed: model.safetensors has another digest"]}, "another digest"),
+        ({"verdicts": ["OK"]}, "the hydrator says: OK"),
         ({"new": {"disks": ["CREATING", "FAILED"], "instances": ["RUNNING"]}}, "the disk: FAILED"),
         ({"new": {"disks": ["READY"], "instances": ["RUNNING", "TERMINATED"]}, "verdicts": [""]}, "gone: TERMINATED"),
         ({"faults": {"disks create": [QUOTA]}}, "no staging disk: .*Quota 'HDB-TOTAL-GB' exceeded"),
         ({"faults": {"instances create": [QUOTA]}}, "no hydrator: .*exceeded"),
         ({"faults": {"instances get-guest-attributes": [DENIED]}}, "no verdict: .*permission"),
     ],
-    ids=["wrong-digest", "disk-failed", "hydrator-gone", "disk-quota", "hydrator-quota", "refused"],
+    ids=[
+        "wrong-digest",
+        "no-verdict-of-ours",
+        "disk-failed",
+        "hydrator-gone",
+        "disk-quota",
+        "hydrator-quota",
+        "refused",
+    ],
 )
 def test_a_failure_fails_the_job_and_leaves_nothing(cloud: Any, fill_job: FillJob, state: Any, said_why: str) -> None:
     cloud.set(**state)
