@@ -60,6 +60,7 @@ PIPELINE_PERMISSIONS: Final[Mapping[str, str]] = {
     "compute.disks.get": "whether a disk is left from an earlier try, and whether anything still uses it",
     "compute.disks.setLabels": "owner, env and ttl on what bills",
     "compute.disks.use": "attach the staging disk to the hydrator",
+    "compute.images.useReadOnly": "the hydrator's boot image, where it is the project's own; Google's are open to all",
     "compute.instances.create": "the hydrator",
     "compute.instances.delete": "the hydrator when it has reported, or failed",
     "compute.instances.get": "whether the hydrator lives",

@@ -19,6 +19,7 @@ CALLS = {
         "compute.instances.setTags",
         "compute.disks.create",
         "compute.disks.use",
+        "compute.images.useReadOnly",
         "compute.subnetworks.use",
     },
     "compute instances describe": {"compute.instances.get"},
