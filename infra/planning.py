@@ -8,7 +8,7 @@ from typing import Final
 
 from infra.plan.quotas import quota_needs
 from infra.preview import Preview
-from policies.estimate.engine import compare_spot, estimate
+from policies.estimate.engine import TPU_ITEMS, compare_spot, estimate
 from policies.estimate.model import CostComponent, Estimate
 from policies.prices.book import PriceBook
 from policies.report.plan import PlanReport, usage_words
@@ -18,13 +18,12 @@ from policies.rules.waivers import read_waivers
 from policies.usage import Usage
 
 WAIVERS: Final = "spotrail:waivers"
-TPU_ITEMS: Final = "tpu."
 
 
 def plan_report(seen: Preview, usage: Usage, book: PriceBook, as_of: datetime.date) -> PlanReport:
     """Price and judge what a preview has seen. Raises an InputError for an input or a waiver that cannot be."""
     priced = estimate(seen.resources, usage, book, as_of)
-    waivers = read_waivers(_parsed(seen.config.get(WAIVERS)))
+    waivers = read_waivers(_parsed(seen.config.get(WAIVERS)), f"Pulumi.{seen.stack}.yaml: {WAIVERS}")
     judgement = run_rules(seen.resources, priced, as_of, waivers, book=book)
     return PlanReport(
         project=seen.project,
@@ -56,5 +55,10 @@ def _is_chip(line: CostComponent) -> bool:
 
 
 def _parsed(value: Value) -> object:
-    """An object of the configuration, which Pulumi hands over as JSON text."""
-    return json.loads(value) if isinstance(value, str) else None
+    """An object of the configuration, which Pulumi hands over as JSON text; what is not JSON stays text."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
