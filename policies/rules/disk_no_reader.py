@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from policies.resources import Opaque, Resource
@@ -21,14 +22,20 @@ def _check(disk: Resource, context: Context) -> Iterator[Violation]:
     found = attachments_of(disk, context)
     if any(other.machines != 0 for other in found):
         return
-    hidden = [other for other in attachments(context) if other.disk is None and isinstance(other.source, Opaque)]
+    hidden = _unseen(context)
     if hidden:
-        names = ", ".join(dict.fromkeys(other.user.name for other in hidden))
-        yield Violation(message=f"which disk {names} attaches is known after the apply", decided=False)
+        yield Violation(message=f"which disk {hidden} attaches is known after the apply", decided=False)
         return
     cost = cost_of(disk, context)
     why = "the groups that attach it have no machine" if found else "nothing in the stack attaches it"
     yield Violation(message=f"{why}, and it bills all the same: {a_month(cost)}", monthly=cost)
+
+
+@lru_cache(maxsize=1)
+def _unseen(context: Context) -> str:
+    """The names of those that attach a disk which nobody can tell. Read once a judgement."""
+    found = (other for other in attachments(context) if other.disk is None and isinstance(other.source, Opaque))
+    return ", ".join(dict.fromkeys(other.user.name for other in found))
 
 
 RULE: Final = Rule(

@@ -39,20 +39,24 @@ def _of_stack(disk: Resource, context: Context) -> Iterator[Violation]:
 
 def _of_elsewhere(user: Resource, context: Context) -> Iterator[Violation]:
     """Disks that this stack attaches and does not declare: only what holds for every type can be said."""
-    for source, found in _foreign(context).items():
+    for source, found in _foreign(context).get(user.urn, {}).items():
         many = readers(found)
         writers = [other for other in found if other.writes]
-        if found[0].user is user and writers and isinstance(many, int) and many > 1:
+        if writers and isinstance(many, int) and many > 1:
             yield Violation(message=f'disk "{source}" goes to {many} machines and {_who(writers)} writes to it')
 
 
 @lru_cache(maxsize=1)
-def _foreign(context: Context) -> Mapping[str, Sequence[Attachment]]:
+def _foreign(context: Context) -> Mapping[str, Mapping[str, Sequence[Attachment]]]:
+    """The attachments of each such disk, under the URN of the first that attaches it: there they are told once."""
     groups: dict[str, list[Attachment]] = {}
     for found in attachments(context):
         if found.disk is None and isinstance(found.source, str):
             groups.setdefault(found.source, []).append(found)
-    return groups
+    told: dict[str, dict[str, Sequence[Attachment]]] = {}
+    for source, group in groups.items():
+        told.setdefault(group[0].user.urn, {})[source] = group
+    return told
 
 
 def _hidden(found: Sequence[Attachment]) -> Iterator[Violation]:

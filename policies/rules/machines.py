@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from policies.estimate.capacity import Capacity, tpu_capacity, vm_capacity
@@ -11,7 +12,7 @@ from policies.estimate.market import Market
 from policies.estimate.model import UnknownInput
 from policies.hardware.errors import HardwareError
 from policies.hardware.slices import Shape, shape, shape_of_topology
-from policies.resources import UNKNOWN, Opaque, Resource, ResourceError, ResourceSet
+from policies.resources import UNKNOWN, Opaque, Resource, ResourceError, ResourceSet, Value, dig
 from policies.rules.model import Context
 from policies.usage import Usage
 
@@ -45,8 +46,7 @@ def groups_of(template: Resource, resources: ResourceSet) -> tuple[Resource, ...
     """The groups that make machines of a template: by what Pulumi recorded, else by the name that they give."""
     if template.type not in TEMPLATES:
         return ()
-    recorded = resources.dependents(template, *GROUPS)
-    candidates = recorded or resources.of_type(*GROUPS)
+    candidates = resources.referrers(template, "versions", *GROUPS)
     return tuple(group for group in candidates if description_of(group, resources) is template)
 
 
@@ -54,6 +54,14 @@ def machine_type(resource: Resource) -> str | Opaque | None:
     """The machine type of an instance or template, without the link around it."""
     found = resource.text("machineType")
     return last_segment(found) if isinstance(found, str) else found
+
+
+def boot_source(instance: Resource) -> Value:
+    """The disk of its own that an instance was told to boot from.
+
+    Not what the provider answers: that names the disk that came with the instance.
+    """
+    return dig(instance.inputs, "bootDisk", "source")
 
 
 def is_tpu(resource: Resource, resources: ResourceSet) -> bool | Opaque:
@@ -66,25 +74,28 @@ def is_tpu(resource: Resource, resources: ResourceSet) -> bool | Opaque:
 
 
 def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
-    """How many machines it makes: the hosts of a slice, the size of a group, of all groups of a template, else 1."""
+    """How many machines it makes: the hosts of a slice (all slices of a queued resource), the size of a group (of all
+    groups of a template), else 1."""
     if resource.type == NODE:
-        found = shape_of(resource)
-        return found if isinstance(found, Opaque) else found.hosts if found else 1
+        return _hosts(shape_of(resource))
+    if resource.type == QUEUED:
+        specs = resource.items("tpu", "nodeSpecs")
+        if isinstance(specs, Opaque):
+            return specs
+        return _added(_hosts(shape_of(resource, "tpu", "nodeSpecs", place, "node")) for place in range(len(specs)))
     if resource.type in GROUPS:
         size = resource.integer("targetSize")
         return 0 if size is None else size
     if resource.type in TEMPLATES:
-        sizes = [machines_of(group, resources) for group in groups_of(resource, resources)]
-        return (
-            UNKNOWN if any(isinstance(size, Opaque) for size in sizes) else sum(s for s in sizes if isinstance(s, int))
-        )
+        return _added(machines_of(group, resources) for group in groups_of(resource, resources))
     return 1
 
 
-def shape_of(node: Resource) -> Shape | Opaque | None:
-    """The shape of a TPU of the TPU API; None where what it says is no v6e shape, or nothing is said."""
-    name = node.text("acceleratorType")
-    grid = node.text("acceleratorConfig", "topology")
+def shape_of(node: Resource, *at: str | int) -> Shape | Opaque | None:
+    """The shape of a TPU of the TPU API, which the block `at` describes; None where what it says is no v6e shape, or
+    nothing is said."""
+    name = node.text(*at, "acceleratorType")
+    grid = node.text(*at, "acceleratorConfig", "topology")
     for found in (name, grid):
         if isinstance(found, Opaque):
             return found
@@ -94,6 +105,19 @@ def shape_of(node: Resource) -> Shape | Opaque | None:
         return shape_of_topology(grid) if isinstance(grid, str) else None
     except HardwareError:
         return None
+
+
+def _hosts(found: Shape | Opaque | None) -> int | Opaque:
+    return found if isinstance(found, Opaque) else found.hosts if found else 1
+
+
+def _added(counts: Iterable[int | Opaque]) -> int | Opaque:
+    total = 0
+    for count in counts:
+        if isinstance(count, Opaque):
+            return UNKNOWN
+        total += count
+    return total
 
 
 def asked_terms(described: Resource, context: Context) -> Capacity | UnknownInput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from policies.estimate.location import locate
@@ -20,15 +21,13 @@ HUBS: Final = ("huggingface", "hf download", "snapshot_download", "kaggle", "mod
 
 
 def _check(gateway: Resource, context: Context) -> Iterator[Violation]:
-    slices = [each for each in context.resources.of_type(*SLICES) if is_tpu(each, context.resources) is not False]
-    counts = {each.name: machines_of(each, context.resources) for each in slices}
-    for name, count in counts.items():
+    counts, hub = _tpus(context)
+    for name, count in counts:
         if isinstance(count, Opaque):
             yield Violation.hidden(f"the number of machines of {name}", count)
-    hosts = sum(count for count in counts.values() if isinstance(count, int))
+    hosts = sum(count for _, count in counts if isinstance(count, int))
     if not hosts:
         return
-    hub = next((word for each in slices for word in _hubs(each, context)), None)
     money = cost_of(gateway, context, ITEM)
     through = f"; by its usage it bills {a_month(money)} for data" if money else ""
     yield Violation(
@@ -36,6 +35,14 @@ def _check(gateway: Resource, context: Context) -> Iterator[Violation]:
         monthly=money or None,
         severity=None if hub else Severity.INFO,
     )
+
+
+@lru_cache(maxsize=1)
+def _tpus(context: Context) -> tuple[tuple[tuple[str, int | Opaque], ...], str | None]:
+    """Name and number of machines of each slice, and the first word of a model hub. Read once a judgement."""
+    slices = [each for each in context.resources.of_type(*SLICES) if is_tpu(each, context.resources) is not False]
+    counts = tuple((each.name, machines_of(each, context.resources)) for each in slices)
+    return counts, next((word for each in slices for word in _hubs(each, context)), None)
 
 
 def _hubs(resource: Resource, context: Context) -> Iterator[str]:

@@ -19,6 +19,7 @@ NAT: Final = "gcp:compute/routerNat:RouterNat"
 USERS: Final = (
     INSTANCE,
     "gcp:compute/instanceTemplate:InstanceTemplate",
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
     NAT,
     "gcp:compute/forwardingRule:ForwardingRule",
     "gcp:compute/globalForwardingRule:GlobalForwardingRule",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -22,11 +23,14 @@ from policies.usage import Usage
 TODAY = datetime.date(2026, 11, 29)
 BUCKET = "gcp:storage/bucket:Bucket"
 DISK = "gcp:compute/disk:Disk"
+TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
+GROUP = "gcp:compute/instanceGroupManager:InstanceGroupManager"
 NOTHING = Estimate(currency="USD", resources=())
 
 
 def make(token: str, name: str, **inputs: Value) -> Resource:
-    return Resource(urn=f"urn:pulumi:dev::acme::{token}::{name}", type=token, name=name, inputs=inputs)
+    urn = f"urn:pulumi:dev::acme::{token}::{name}"
+    return Resource(urn=urn, type=token, name=name, inputs=inputs, outputs={"name": name})
 
 
 def rule_of(check: Callable[[Resource, Context], Iterable[Violation]], **changes: Any) -> Rule:
@@ -211,3 +215,33 @@ def test_a_malformed_stack_is_priced_as_far_as_it_can_be() -> None:
     assert not found.complete
     (part,) = found.resources[1].unknown
     assert part.reason == "size is 'lots'; it must be a number"
+
+
+def large_stack(count: int) -> ResourceSet:
+    """So many resources of the kinds that rules join with each other: by name, by dependency, by count."""
+    resources: list[Resource] = []
+    for index in range(count // 8):
+        resources += [
+            make(TEMPLATE, f"host-{index}", machineType="ct6e-standard-4t", disks=({"source": f"elsewhere-{index}"},)),
+            make(GROUP, f"group-{index}", targetSize=4, versions=({"instanceTemplate": f"host-{index}"},)),
+            make(DISK, f"volume-{index}", type="hyperdisk-ml", size=100, provisionedThroughput=1000),
+            make("gcp:tpu/v2Vm:V2Vm", f"node-{index}", dataDisks=({"sourceDisk": f"volume-{index}"},)),
+            make(DISK, f"unread-{index}", type="hyperdisk-ml", size=100),
+            make("gcp:compute/routerNat:RouterNat", f"nat-{index}"),
+            make("gcp:compute/address:Address", f"ip-{index}", region="us-central1", address=f"192.0.2.{index}"),
+            make(BUCKET, f"bucket-{index}", location="US"),
+        ]
+    return ResourceSet(tuple(resources))
+
+
+def test_judging_a_large_stack_is_linear() -> None:
+    def seconds(count: int) -> float:
+        resources = large_stack(count)
+        priced = estimate(resources, Usage(), shipped_book(), TODAY)
+        start = time.perf_counter()
+        run_rules(resources, priced, TODAY)
+        return time.perf_counter() - start
+
+    seconds(400)
+    # Ten times the resources: a quadratic step anywhere would take a hundred times as long.
+    assert min(seconds(4000), seconds(4000)) < 30 * seconds(400)

@@ -36,6 +36,7 @@ TYPES = {
     "BucketIAMMember": "gcp:storage/bucketIAMMember:BucketIAMMember",
     "Budget": "gcp:billing/budget:Budget",
     "Disk": "gcp:compute/disk:Disk",
+    "GlobalAddress": "gcp:compute/globalAddress:GlobalAddress",
     "Group": "gcp:compute/instanceGroupManager:InstanceGroupManager",
     "IAMMember": "gcp:projects/iAMMember:IAMMember",
     "Instance": "gcp:compute/instance:Instance",
