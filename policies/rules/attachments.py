@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, final
 
 from policies.resources import UNKNOWN, Opaque, Resource, ResourceSet, Value, cloud_name, dig
-from policies.rules.machines import INSTANCE, NODE, TEMPLATES, machines_of
+from policies.rules.machines import INSTANCE, NODE, TEMPLATES, boot_source, machines_of
 from policies.rules.model import Context
 
 DISK: Final = "gcp:compute/disk:Disk"
@@ -119,7 +119,7 @@ def _of(user: Resource, stack: _Stack) -> Iterator[Attachment]:
         yield from _listed(user, stack, "dataDisks", "sourceDisk")
     elif user.type == INSTANCE:
         yield from _listed(user, stack, "attachedDisks", "source")
-        source = user.value("bootDisk", "source")
+        source = boot_source(user)
         if source is not None:
             yield from _joined(user, stack, "bootDisk", [(source, READ_WRITE)], boot=True)
     elif user.type == ATTACHED_DISK:

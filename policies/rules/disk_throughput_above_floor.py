@@ -22,8 +22,8 @@ def _check(disk: Resource, context: Context) -> Iterator[Violation]:
     volume = is_model_volume(disk)
     if isinstance(volume, Opaque):
         yield Violation.hidden("type", volume)
-    if volume is not True:
-        return
+    if volume is not True or disk.inputs.get("provisionedThroughput") is None:
+        return  # what is left to Google is the matter of DISK-DEFAULT-THROUGHPUT
     size, throughput = size_of(disk, context.resources), disk.integer("provisionedThroughput")
     many = readers(attachments_of(disk, context))
     for path, value in (("size", size), ("provisionedThroughput", throughput), ("the number of readers", many)):

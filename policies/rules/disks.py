@@ -10,7 +10,7 @@ from policies.estimate.disk_sizes import inherited_gib
 from policies.estimate.location import last_segment
 from policies.hardware.disks import DEFAULT_DISK_TYPE, default_throughput
 from policies.resources import Opaque, Resource, ResourceSet, Value, dig
-from policies.rules.machines import INSTANCE
+from policies.rules.machines import INSTANCE, boot_source
 
 HYPERDISK_ML: Final = "hyperdisk-ml"
 THROUGHPUT_ITEM: Final = "disk.hyperdisk-ml.throughput"
@@ -58,7 +58,7 @@ def is_model_volume(disk: Resource) -> bool | Opaque:
 def boot_disks(machine: Resource) -> Iterator[BootDisk]:
     """The boot disk of an instance or template, unless it is a disk of its own."""
     if machine.type == INSTANCE:
-        if machine.value("bootDisk", "source") is None:
+        if boot_source(machine) is None:
             yield _boot_disk(machine, "bootDisk.initializeParams", ("bootDisk", "initializeParams"), "type", "size")
         return
     entries = machine.items("disks")
