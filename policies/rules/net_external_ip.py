@@ -7,16 +7,16 @@ from typing import Final
 
 from policies.estimate.model import total
 from policies.money import Amount
-from policies.resources import Opaque, Resource, Value, dig
-from policies.rules.bills import a_month, cost_of
-from policies.rules.machines import DESCRIBED, NODE, TEMPLATES, groups_of, machines_of
+from policies.resources import Opaque, Resource, Value, dig, dotted
+from policies.rules.bills import a_month, bills, cost_of, lines_of
+from policies.rules.machines import DESCRIBED, INSTANCE, NODE, QUEUED, TEMPLATES, groups_of, machines_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
 ITEM: Final = "network.ip.in-use"
 
 
 def _check(machine: Resource, context: Context) -> Iterator[Violation]:
-    found = _node(machine) if machine.type == NODE else _interfaces(machine)
+    found = _asked(machine)
     asked = []
     for path, value in found:
         if isinstance(value, Opaque):
@@ -31,16 +31,36 @@ def _check(machine: Resource, context: Context) -> Iterator[Violation]:
             else "its machines have"
         )
         money = _money(machine, context)
-        yield Violation(message=f"{hosts} an external address ({', '.join(asked)}): {a_month(money)}", monthly=money)
+        yield Violation(
+            message=f"{hosts} an external address ({', '.join(asked)}): {_amount(machine, money, context)}",
+            monthly=money,
+        )
 
 
-def _node(node: Resource) -> Iterator[tuple[str, Value]]:
-    yield "networkConfig.enableExternalIps", node.flag("networkConfig", "enableExternalIps")
-    configs = node.items("networkConfigs")
-    for place, config in enumerate(() if isinstance(configs, Opaque) else configs):
-        yield f"networkConfigs[{place}].enableExternalIps", dig(config, "enableExternalIps")
+def _asked(machine: Resource) -> Iterator[tuple[str, Value]]:
+    """Where an address may be asked for, and what stands there."""
+    if machine.type == NODE:
+        yield from _node(machine)
+    elif machine.type == QUEUED:
+        specs = machine.items("tpu", "nodeSpecs")
+        if isinstance(specs, Opaque):
+            yield "tpu.nodeSpecs", specs
+            return
+        for place in range(len(specs)):
+            yield from _node(machine, "tpu", "nodeSpecs", place, "node")
+    else:
+        yield from _interfaces(machine)
+
+
+def _node(node: Resource, *at: str | int) -> Iterator[tuple[str, Value]]:
+    path = (*at, "networkConfig", "enableExternalIps")
+    yield dotted(path), node.flag(*path)
+    configs = node.items(*at, "networkConfigs")
     if isinstance(configs, Opaque):
-        yield "networkConfigs", configs
+        yield dotted((*at, "networkConfigs")), configs
+        return
+    for place, config in enumerate(configs):
+        yield dotted((*at, "networkConfigs", place, "enableExternalIps")), dig(config, "enableExternalIps")
 
 
 def _interfaces(machine: Resource) -> Iterator[tuple[str, Value]]:
@@ -50,6 +70,13 @@ def _interfaces(machine: Resource) -> Iterator[tuple[str, Value]]:
         return
     for place, interface in enumerate(interfaces):
         yield f"networkInterfaces[{place}].accessConfigs", dig(interface, "accessConfigs")
+
+
+def _amount(machine: Resource, money: Amount | None, context: Context) -> str:
+    found = bills(context).get(machine.urn)
+    if machine.type == INSTANCE and found and found.complete and not lines_of(machine, context, ITEM):
+        return "billed with the reserved address"
+    return a_month(money)
 
 
 def _money(machine: Resource, context: Context) -> Amount | None:
@@ -63,7 +90,7 @@ RULE: Final = Rule(
     id="NET-EXTERNAL-IP",
     title="No machine has an external address",
     severity=Severity.WARNING,
-    applies_to=(NODE, *DESCRIBED),
+    applies_to=(NODE, QUEUED, *DESCRIBED),
     remediation=(
         "Take accessConfigs out (enableExternalIps false); reach machines through IAP, Google APIs through Private "
         "Google Access, and the rest through spotrail:network.nat."
