@@ -14,11 +14,15 @@ OTHERS: Final = (
     "gcp:artifactregistry/repository:Repository",
     "gcp:pubsub/topic:Topic",
     "gcp:compute/address:Address",
+    "gcp:compute/globalAddress:GlobalAddress",
 )
+INTERNAL: Final = "INTERNAL"
+"""An address of that type costs nothing."""
 
 
 def _check(resource: Resource, context: Context) -> Iterator[Violation]:
-    yield from judge_labels(resource, context.resources)
+    if resource.value("addressType") != INTERNAL:
+        yield from judge_labels(resource, context.resources)
 
 
 RULE: Final = Rule(

@@ -13,12 +13,13 @@ from policies.estimate.routes import transfer_item
 from policies.hardware.zones import is_zone, region_of
 from policies.money import Amount
 from policies.resources import Opaque, Resource, texts
-from policies.rules.bills import a_month, lines_of
+from policies.rules.bills import a_month, bills, lines_of
 from policies.rules.buckets import BUCKET
 from policies.rules.machines import SLICES, is_tpu
 from policies.rules.model import Context, Rule, Severity, Violation
 
 TRANSFER: Final = "transfer."
+INTERNET: Final = "transfer.internet."
 MULTI_REGIONS: Final = ("us", "eu", "asia")
 
 
@@ -40,7 +41,7 @@ def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
     away = sorted({place for place in map(_region, hosts) if place not in homes and transfer_item(location, place)})
     if away:
         money = _money(bucket, context)
-        yield Violation(message=f"{_said(location, away)}. {_amount(bucket, money)}", monthly=money)
+        yield Violation(message=f"{_said(location, away)}. {_amount(bucket, money, context)}", monthly=money)
 
 
 @lru_cache(maxsize=1)
@@ -60,17 +61,20 @@ def _said(location: str, away: list[str]) -> str:
     return f"{where}: cross-region reads are billed"
 
 
-def _amount(bucket: Resource, money: Amount | None) -> str:
-    if money is None:
+def _amount(bucket: Resource, money: Amount | None, context: Context) -> str:
+    found = bills(context).get(bucket.urn)
+    if money is None and not (found and any(_is_read(part.item) for part in found.unpriced)):
         return f"How much is not known: set usage.{bucket.name}.epochs, dataset_gib and readers"
-    return a_month(money)
+    return "What a GiB costs on that way is not known" if money is None else a_month(money)
 
 
 def _money(bucket: Resource, context: Context) -> Amount | None:
-    lines = [
-        line for line in lines_of(bucket, context) if line.item.startswith(TRANSFER) and "internet" not in line.item
-    ]
+    lines = [line for line in lines_of(bucket, context) if _is_read(line.item)]
     return total(line.amount for line in lines) if lines else None
+
+
+def _is_read(item: str) -> bool:
+    return item.startswith(TRANSFER) and not item.startswith(INTERNET)
 
 
 RULE: Final = Rule(

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
+from policies.estimate.priced.bucket import DAY, DEFAULT_RETENTION, RETENTIONS
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, lines_of
 from policies.rules.buckets import BUCKET, purpose_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
-DAY: Final = 86_400
-DEFAULT: Final = 7 * DAY
 LINE: Final = "soft-deleted"
 
 
@@ -23,12 +22,12 @@ def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
     seconds = bucket.integer("softDeletePolicy", "retentionDurationSeconds")
     if isinstance(seconds, Opaque):
         yield Violation.hidden("softDeletePolicy.retentionDurationSeconds", seconds)
-    elif seconds != 0:
+    elif seconds is None or RETENTIONS[0] <= seconds <= RETENTIONS[1]:
         yield _violation(bucket, purpose.value, seconds, context)
 
 
 def _violation(bucket: Resource, purpose: str, seconds: int | None, context: Context) -> Violation:
-    days = Decimal(DEFAULT if seconds is None else seconds) / DAY
+    days = Decimal(DEFAULT_RETENTION if seconds is None else seconds) / DAY
     said = f"{days:,.4g} days of soft delete" + (", Google's default," if seconds is None else "")
     line = next((line for line in lines_of(bucket, context) if line.name == LINE and line.quantity), None)
     if line is None:

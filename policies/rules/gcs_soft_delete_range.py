@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from policies.estimate.priced.bucket import RETENTIONS
 from policies.resources import Opaque, Resource
 from policies.rules.buckets import BUCKET
 from policies.rules.model import Context, Rule, Severity, Violation
 
-LEAST: Final = 604_800
-MOST: Final = 7_776_000
+LEAST, MOST = RETENTIONS
 PATH: Final = ("softDeletePolicy", "retentionDurationSeconds")
 
 

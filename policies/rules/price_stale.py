@@ -13,7 +13,8 @@ from policies.rules.model import Context, Rule, Severity, Violation
 
 
 def _check(stack: Resource, context: Context) -> Iterator[Violation]:
-    lines = [line for each in context.estimate.resources for line in each.components]
+    # At quantity 0 a price decides nothing.
+    lines = [line for each in context.estimate.resources for line in each.components if line.quantity]
     stale = [line for line in lines if not line.freshness.trusted]
     ageing = [line for line in lines if line.freshness is Freshness.AGEING]
     if stale:

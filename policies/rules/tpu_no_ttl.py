@@ -20,7 +20,7 @@ def _check(resource: Resource, context: Context) -> Iterator[Violation]:
     if tpu is not True or described is None:
         return
     bound, ttl = described.value("scheduling", "maxRunDuration", "seconds"), label(described, "ttl", context.resources)
-    if any(value is not None and not isinstance(value, Opaque) for value in (bound, ttl)):
+    if any(value and not isinstance(value, Opaque) for value in (bound, ttl)):
         return
     for path, value in (("scheduling.maxRunDuration", bound), ("label ttl", ttl)):
         if isinstance(value, Opaque):

@@ -20,6 +20,7 @@ DAY: Final = 86_400
 DEFAULT_RETENTION: Final = 7 * DAY
 """Seconds of soft delete that Google sets on a bucket without a policy."""
 RETENTIONS: Final = (7 * DAY, 90 * DAY)
+"""The least and the most that Google takes, beside 0 for off."""
 CLASSES: Final = MappingProxyType(
     {
         "STANDARD": "standard",
