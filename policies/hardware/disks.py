@@ -144,11 +144,6 @@ def floor_throughput(gib: int, readers: int = 0) -> int:
     return max(_ml().range_at(gib)[0], fan_out)
 
 
-def max_throughput(gib: int) -> int:
-    """Most MiB/s of a Hyperdisk ML volume: 1,600 per GiB up to 1,200,000."""
-    return _ml().range_at(gib)[1]
-
-
 def check_disk(
     type: str,
     gib: int | None = None,

@@ -10,7 +10,6 @@ from policies.hardware.disks import (
     disk_type,
     disk_types,
     floor_throughput,
-    max_throughput,
     tpu_attachable,
 )
 from policies.hardware.errors import HardwareError
@@ -64,7 +63,9 @@ def test_the_limit_of_another_type_is_not_applied() -> None:
     ],
 )
 def test_throughput_of_hyperdisk_ml_by_size(gib: int, default: int, floor: int, most: int) -> None:
-    assert (default_throughput(gib), floor_throughput(gib), max_throughput(gib)) == (default, floor, most)
+    assert (default_throughput(gib), floor_throughput(gib)) == (default, floor)
+    assert check_disk("hyperdisk-ml", gib, most) == ()
+    assert check_disk("hyperdisk-ml", gib, most + 1)
 
 
 @pytest.mark.parametrize(("readers", "floor"), [(0, 400), (20, 400), (21, 420), (60, 1200), (2500, 50_000)])
