@@ -73,6 +73,10 @@ class Page:
         room = table - cell_len(cells)
         lead = name[: len(name) - len(name.lstrip(" ├└"))].replace("├", "│").replace("└", " ")
         note = clean(note)
+        if any(cell_len(f"{lead}{word}") > room for word in clean(name).split()):
+            # A word that is longer than its room stands above its figures, whole.
+            yield from self.paragraph(name.lstrip(), name[: len(name) - len(name.lstrip())], style, hanging=f"{lead}  ")
+            name = lead
         head, *rest = textwrap.wrap(clean(name), room, subsequent_indent=f"{lead}  ", break_on_hyphens=False) or [""]
         free = room - cell_len(head)
         inside = bool(note) and not rest and cell_len(note) + GAP <= free

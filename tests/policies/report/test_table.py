@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from policies.report.layout import Column, Page
 from policies.report.plan import PlanReport
 from policies.report.table import plan_lines, print_plan
 
@@ -71,6 +72,15 @@ def test_an_incomplete_total_is_a_lower_bound_and_names_what_is_missing(incomple
     lines = text.splitlines()
     # What has no price at all comes last: it is not cheap, it is not known.
     assert lines.index(row) > next(place for place, line in enumerate(lines) if "TPU v6e chip" in line)
+
+
+@pytest.mark.parametrize("width", [76, 80, 100])
+def test_a_name_longer_than_its_room_stands_whole_above_its_figures(width: int) -> None:
+    rows = Page(width).row(" └ disk.hyperdisk-balanced.capacity", {Column.QUANTITY: "100", Column.MONTHLY: "?"})
+    name, figures = (line.plain for line in rows)
+    assert name == " └ disk.hyperdisk-balanced.capacity"
+    assert figures.split() == ["100", "?"]
+    assert cell_len(figures) == width
 
 
 def test_a_total_of_which_nothing_is_known_has_no_figure(unknown_plan: PlanReport) -> None:
