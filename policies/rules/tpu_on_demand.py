@@ -17,7 +17,8 @@ from policies.rules.machines import QUEUED, SLICES, description_of, is_tpu, term
 from policies.rules.model import Context, Rule, Severity, Violation
 
 CHIP: Final = "tpu.v6e.chip"
-STRICT_ENV: Final = "dev"
+LENIENT_ENV: Final = "prod"
+"""Where a deadline may be worth the price: a warning there, an error everywhere else."""
 
 
 def _check(resource: Resource, context: Context) -> Iterator[Violation]:
@@ -50,7 +51,7 @@ def _compared(extra: Amount | None) -> str:
 
 def _strict(resource: Resource, context: Context) -> bool:
     described = description_of(resource, context.resources) or resource
-    return resource.type == QUEUED or label(described, "env", context.resources) == STRICT_ENV
+    return resource.type == QUEUED or label(described, "env", context.resources) != LENIENT_ENV
 
 
 def _extra(resource: Resource, context: Context) -> Amount | None:
