@@ -40,7 +40,10 @@ class Channel:
         self._end.sendall(json.dumps(message).encode() + b"\n")
 
     def receive(self, seconds: float | None = None) -> Message | None:
-        """The next message; None where the other end hung up. Raises TimeoutError after `seconds` without one."""
+        """The next message; None where the other end hung up.
+
+        Raises TimeoutError after `seconds` without one, ValueError for what is no message.
+        """
         self._end.settimeout(seconds)
         while b"\n" not in self._buffer:
             try:
@@ -52,7 +55,9 @@ class Channel:
             self._buffer += chunk
         line, _, rest = self._buffer.partition(b"\n")
         self._buffer = bytearray(rest)
-        message: Message = json.loads(line)
+        message = json.loads(line)
+        if not isinstance(message, dict):
+            raise ValueError(f"{message!r} is not a mapping")
         return message
 
 

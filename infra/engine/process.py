@@ -36,6 +36,10 @@ _KEPT: Final = 1 << 20
 """Bytes of the program's output that are kept, from its end."""
 _QUOTED: Final = 10
 """Lines of output that an error quotes."""
+_GARBLED: Final = (
+    "the answer of the program's process cannot be read;"
+    " has the program written to a file descriptor that is not its own?"
+)
 _NOT_INHERITED: Final = ("PULUMI_", "TRACEPARENT")
 """The user's own Pulumi settings must not change what a preview shows."""
 
@@ -87,11 +91,15 @@ class Program:
         with contextlib.suppress(OSError):  # where it is gone, the answer is missing too
             self._line.send(message)
         while time.monotonic() < self._deadline:
-            with contextlib.suppress(TimeoutError):
+            try:
                 answer = self._line.receive(max(min(_TICK, self._deadline - time.monotonic()), 0.001))
                 if answer is None:
                     break
                 return answer
+            except TimeoutError:
+                pass
+            except ValueError:
+                raise ProgramFailed(_GARBLED) from None
             # What the program has forked may hold the line open when the process itself is dead.
             if self._process.poll() is not None:
                 break

@@ -95,6 +95,8 @@ def _settle(deployment: Deployment, ended: Message, problems: list[str]) -> None
         raise EngineRefusal("\n".join([*dict.fromkeys(refused), *problems]))
     if ended["ended"] == "failed":
         raise ProgramFailed(ended["message"])
+    if not deployment.registrations:
+        raise ProgramFailed("the program ended and no stack was registered; has it configured Pulumi's runtime anew?")
 
 
 def _hint(message: str, configuration: Configuration) -> str:

@@ -515,6 +515,18 @@ FAILED = {
         "import os\nprint('last words', flush=True)\nos._exit(3)",
         "the program's process ended itself with exit code 3, before Pulumi was told its end\n  | last words",
     ),
+    "the engine's line written to": (
+        """
+        import os, sys
+        os.write(int(sys.orig_argv[-1]), b"garbage\\n")
+        """,
+        "the answer of the program's process cannot be read;"
+        " has the program written to a file descriptor that is not its own?",
+    ),
+    "another runtime configured": (
+        "import pulumi\npulumi.runtime.configure(pulumi.runtime.Settings(project='x', stack='y'))\n",
+        "the program ended and no stack was registered; has it configured Pulumi's runtime anew?",
+    ),
     "a crash": (
         "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
         "the program's process died of SIGSEGV",

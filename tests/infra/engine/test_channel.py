@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -16,6 +17,16 @@ def test_messages_arrive_whole_and_in_order() -> None:
     writer.start()
     assert [theirs.receive(5) for _ in range(3)] == [{"a": 1}, long, {"b": None}]
     writer.join()
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("said", [b"garbage\n", b"[1]\n", b"\xff\n"])
+def test_what_is_no_message(said: bytes) -> None:
+    ours, theirs = pair()
+    os.write(ours.fileno(), said)
+    with pytest.raises(ValueError, match=r"not a mapping|Expecting value|can't decode"):
+        theirs.receive(1)
     ours.close()
     theirs.close()
 
