@@ -73,6 +73,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     # Imported here, so that what is installed beside us cannot come first: see `main`.
     from policies.errors import InputError
     from policies.exit_codes import ExitCode
+    from scripts.output import printable
 
     try:
         result = spotrail.main(args=arguments, prog_name="spotrail", standalone_mode=False)
@@ -87,14 +88,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return TERMINATED if left.code == TERMINATED else ExitCode.FINE
     except InputError as error:
         with contextlib.suppress(OSError):
-            click.echo(f"error: {_printable(str(error))}", err=True)
+            click.echo(f"error: {printable(str(error))}", err=True)
         return ExitCode.BAD_INPUT
     return result if isinstance(result, int) else ExitCode.FINE
-
-
-def _printable(message: str) -> str:
-    """`message` without what would move the cursor or change colours: a part of it may come from anywhere."""
-    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in message)
 
 
 def main() -> NoReturn:

@@ -7,10 +7,11 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -18,6 +19,8 @@ from policies.errors import InputError
 
 PIPED_WIDTH: Final = 100
 """Columns where nobody says how wide the reader is; COLUMNS overrides it."""
+QUOTED: Final = 20
+"""Lines that are quoted of what somebody else said."""
 PLAIN: Final = str.maketrans(
     {"─": "-", "│": "|", "├": "|", "└": "`", "·": "-", "×": "x", "…": ".", "▲": "!", "✗": "x", "✓": "v"}
 )
@@ -101,6 +104,17 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def printable(text: str) -> str:
+    """`text` without what would move the cursor or change colours: a part of it may come from anywhere."""
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
+
+
+def quote(heading: str, lines: Sequence[str]) -> None:
+    """The last of `lines` under a heading on standard error; nothing where there are none."""
+    for line in (heading, *(f"  | {line}" for line in lines[-QUOTED:])) if lines else ():
+        click.echo(printable(line), err=True)
 
 
 @contextlib.contextmanager

@@ -75,7 +75,10 @@ def command(
     assumed = load_usage(usage) if usage else Usage()
     book = load_book(prices) if prices else shipped_book()
     with output.progress(f"running the program of {env}", quiet=quiet):
-        report = plan_report(preview(env, find_project(project_dir)), assumed, book, as_of)
+        seen = preview(env, find_project(project_dir))
+        report = plan_report(seen, assumed, book, as_of)
+    if not quiet:
+        output.quote("the program said:", seen.log)
     with output.opened(output_file) as stream:
         if form is Format.JSON:
             stream.write(plan_json(report))

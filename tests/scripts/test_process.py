@@ -70,6 +70,13 @@ def test_streams_that_are_broken(project: Path, command: str, code: int, said: s
     assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", said)
 
 
+def test_what_the_program_says_is_quoted_beside_the_plan(project: Path) -> None:
+    (project / "__main__.py").write_text("import pulumi\nprint('\x1b[31mred')\npulumi.log.warn('careful')\n")
+    ran = shell("spotrail plan dev", project)
+    assert (ran.returncode, ran.stderr) == (0, "the program said:\n  | \\x1b[31mred\n  | warning: careful\n")
+    assert shell("spotrail plan dev --quiet", project).stderr == ""
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
 def test_a_table_is_written_in_any_encoding(project: Path, encoding: str) -> None:
     ran = shell(f"spotrail plan dev | iconv -f {encoding} -t ascii//TRANSLIT", project, PYTHONIOENCODING=encoding)
