@@ -1,6 +1,7 @@
 # Each target is one line of work, the same that CI runs. `make demo` and `make test` need Python 3.11 and nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+USABLE := 'import pip, sys; sys.exit(sys.version_info < (3, 11))'
 
 .PHONY: demo test lint format bench
 .DEFAULT_GOAL := demo
@@ -20,11 +21,12 @@ format: .venv/.ready
 bench: .venv/.ready
 	$(BIN)/python tests/bench/preview.py
 
+# A .venv that uv made gets pip; one that was left half-made, or has an older Python, is made again.
 # --inexact keeps pip and uv themselves, which the lock does not list. Bytecode is compiled once here, because the
 # first import of pulumi_gcp takes four seconds without it.
 .venv/.ready: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'spotrail needs Python 3.11 or later: make demo PYTHON=python3.11' >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -c $(USABLE) 2>/dev/null || { $(BIN)/python -m ensurepip >/dev/null 2>&1 && $(BIN)/python -c $(USABLE) 2>/dev/null; } || $(PYTHON) -m venv --clear .venv
 	@echo 'installing into .venv (about a minute, once) ...' >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
 	@VIRTUAL_ENV=.venv $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
