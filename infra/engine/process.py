@@ -46,7 +46,8 @@ _NOT_INHERITED: Final = ("PULUMI_", "TRACEPARENT")
 
 @final
 class Program:
-    """A running language host. As a context manager it is gone, with all that it started, when the block ends."""
+    """A running language host. As a context manager it is gone when the block ends, and with it all that it started,
+    but for what the program has put into a session of its own."""
 
     def __init__(self, folder: Path, timeout: float) -> None:
         """Start it in `folder`; `timeout` seconds from now it is stopped."""
