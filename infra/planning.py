@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import datetime
-import json
-from typing import Final
 
 from infra.plan.quotas import quota_needs
 from infra.preview import Preview
+from policies.changes import Reading, SourceKind
 from policies.estimate.engine import TPU_ITEMS, compare_spot, estimate
 from policies.estimate.model import CostComponent, Estimate
+from policies.judging import configured_waivers
 from policies.prices.book import PriceBook
 from policies.report.plan import PlanReport, usage_words
-from policies.resources import Value
 from policies.rules.engine import run_rules
-from policies.rules.waivers import read_waivers
 from policies.usage import Usage
 
-WAIVERS: Final = "spotrail:waivers"
+
+def reading_of(seen: Preview) -> Reading:
+    """What the program says about its stack, in the words that the readers of files have too."""
+    return Reading(
+        kind=SourceKind.PROGRAM,
+        project=seen.project,
+        stack=seen.stack,
+        after=seen.resources,
+        config=seen.config,
+    )
 
 
 def plan_report(seen: Preview, usage: Usage, book: PriceBook, as_of: datetime.date) -> PlanReport:
     """Price and judge what a preview has seen. Raises an InputError for an input or a waiver that cannot be."""
     priced = estimate(seen.resources, usage, book, as_of)
-    waivers = read_waivers(_parsed(seen.config.get(WAIVERS)), f"Pulumi.{seen.stack}.yaml: {WAIVERS}")
-    judgement = run_rules(seen.resources, priced, as_of, waivers, book=book)
+    judgement = run_rules(seen.resources, priced, as_of, configured_waivers(reading_of(seen)), book=book)
     return PlanReport(
         project=seen.project,
         stack=seen.stack,
@@ -52,13 +58,3 @@ def place(priced: Estimate) -> str:
 
 def _is_chip(line: CostComponent) -> bool:
     return line.item.startswith(TPU_ITEMS)
-
-
-def _parsed(value: Value) -> object:
-    """An object of the configuration, which Pulumi hands over as JSON text; what is not JSON stays text."""
-    if not isinstance(value, str):
-        return None
-    try:
-        return json.loads(value)
-    except json.JSONDecodeError:
-        return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -37,15 +37,18 @@ def plan_lines(report: PlanReport, width: int, *, show_passed: bool = False) -> 
     yield Text()
     yield from _answer(report, page)
     yield Text()
-    yield from _resources(report.estimate, page)
-    yield from _free(report.estimate, page)
+    yield from priced_rows(report.estimate, page)
+    yield from free_line(report.estimate, page)
     yield Text()
-    yield from _doubts(report, page)
+    yield from doubts(report.estimate, page)
     for once in report.estimate.one_off:
         yield from _one_off(once, page)
     yield from _quotas(report.quotas, page)
     yield Text()
-    yield from _findings(report, page, show_passed=show_passed)
+    yield from finding_list(report.findings, len(report.passed), page)
+    if show_passed:
+        for title in report.passed:
+            yield from page.paragraph(f"✓ {title}", style="green", hanging="   ")
     if report.next_steps:
         yield Text()
         yield from page.paragraph(f"Next: {' · '.join(report.next_steps)}", hanging="       ")
@@ -76,7 +79,8 @@ def _answer(report: PlanReport, page: Page) -> Iterator[Text]:
         yield from page.paragraph(words, lead, "dim", hanging=" " * 8)
 
 
-def _resources(estimate: Estimate, page: Page) -> Iterator[Text]:
+def priced_rows(estimate: Estimate, page: Page) -> Iterator[Text]:
+    """What bills, dearest first, with its components, and the total below."""
     yield from page.row(" Resource", {column: column.heading for column in page.columns}, "bold")
     priced = [found for found in estimate.resources if not found.free]
     for found in sorted(priced, key=lambda each: (each.nothing_known, -each.amount.per_month)):
@@ -128,15 +132,16 @@ def _unused(found: ResourceEstimate) -> str:
     return ", ".join((first, *(f".{note.rpartition('.')[2]}" for note in rest)))
 
 
-def _free(estimate: Estimate, page: Page) -> Iterator[Text]:
+def free_line(estimate: Estimate, page: Page) -> Iterator[Text]:
+    """What costs nothing, counted by kind."""
     kinds = Counter(found.title for found in estimate.resources if found.free)
     if kinds:
         shown = ", ".join(counted(number, kind) for kind, number in kinds.items())
         yield from page.paragraph(f"free: {shown}", style="dim", hanging="       ")
 
 
-def _doubts(report: PlanReport, page: Page) -> Iterator[Text]:
-    estimate = report.estimate
+def doubts(estimate: Estimate, page: Page) -> Iterator[Text]:
+    """What the total does not count, which prices are doubtful, and what was noted."""
     if estimate.complete:
         yield from page.paragraph("Not counted: nothing.")
     else:
@@ -177,32 +182,35 @@ def _default(need: QuotaNeed) -> str:
     return f"{need.default:,}" if need.enough else f"{need.default:,}, ask first"
 
 
-def _findings(report: PlanReport, page: Page, *, show_passed: bool) -> Iterator[Text]:
-    open_ones = [finding for finding in report.findings if not finding.waived]
-    waived = [finding for finding in report.findings if finding.waived]
-    counts = [
+def finding_list(findings: Sequence[Finding], passed: int, page: Page) -> Iterator[Text]:
+    """The findings, counted and one by one, then what is waived."""
+    open_ones = [finding for finding in findings if not finding.waived]
+    yield from page.paragraph(f"Findings: {counted_findings(open_ones) or 'none'}, {passed} rules passed", style="bold")
+    for finding in open_ones:
+        yield from finding_lines(finding, page)
+    for finding in findings:
+        if finding.waived:
+            yield from page.paragraph(f"waived: {subject(finding)} ({finding.waived})", style="dim", hanging="   ")
+
+
+def counted_findings(findings: Sequence[Finding]) -> str:
+    """`1 error, 2 warnings`; empty where there are none."""
+    return ", ".join(
         counted(number, severity.value) if number > 1 else f"1 {severity.value}"
         for severity in Severity
-        if (number := sum(finding.severity is severity for finding in open_ones))
-    ]
-    said = [", ".join(counts) or "none", f"{len(report.passed)} rules passed"]
-    yield from page.paragraph(f"Findings: {', '.join(said)}", style="bold")
-    for finding in open_ones:
-        yield from _finding(finding, page)
-    for finding in waived:
-        yield from page.paragraph(f"waived: {_subject(finding)} ({finding.waived})", style="dim", hanging="   ")
-    if show_passed:
-        for title in report.passed:
-            yield from page.paragraph(f"✓ {title}", style="green", hanging="   ")
+        if (number := sum(finding.severity is severity for finding in findings))
+    )
 
 
-def _finding(finding: Finding, page: Page) -> Iterator[Text]:
+def finding_lines(finding: Finding, page: Page) -> Iterator[Text]:
+    """One finding: what it is, what it costs, what to do."""
     sign, style = SIGNS[finding.severity]
     worth = "" if finding.monthly is None else f"{money(finding.monthly.monthly)} /month"
     worth = "" if worth in finding.message else f"{worth}. "
-    yield from page.paragraph(f"{sign} {_subject(finding)}  {finding.message}", style=style, hanging="   ")
+    yield from page.paragraph(f"{sign} {subject(finding)}  {finding.message}", style=style, hanging="   ")
     yield from page.paragraph(f"{worth}{finding.rule.remediation}", "   ")
 
 
-def _subject(finding: Finding) -> str:
+def subject(finding: Finding) -> str:
+    """`DISK-LIMITS  llama`: the rule and the resource."""
     return f"{finding.rule.id}  {finding.urn.rpartition('::')[2]}"
