@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -40,12 +40,30 @@ def estimate(resources: ResourceSet, usage: Usage, book: PriceBook, as_of: datet
     providers) are nothing in the cloud and are left out. An input that cannot be what it says makes the price of its
     resource unknown, with the refusal as the reason: the rules say what is wrong, and the rest is priced.
     """
-    market = Market(resources=resources, usage=usage, book=book, as_of=as_of, readers=tpu_places(resources))
-    subjects = tuple(resource for resource in resources if bills(resource))
-    found = tuple(_price(resource, market) for resource in subjects)
+    found = price_side(market_of(resources, usage, book, as_of))
+    names = (each.resource.name for each in found.resources)
+    return replace(found, notes=(*unmatched_usage(usage, names), *found.notes))
+
+
+def market_of(resources: ResourceSet, usage: Usage, book: PriceBook, as_of: datetime.date) -> Market:
+    """Everything that the prices of a stack rest on."""
+    return Market(resources=resources, usage=usage, book=book, as_of=as_of, readers=tpu_places(resources))
+
+
+def price_side(market: Market) -> Estimate:
+    """`estimate` of one side of a change: whether the usage speaks of it is judged over both sides."""
+    subjects = tuple(resource for resource in market.resources if bills(resource))
+    found = tuple(price_or_reason(resource, market) for resource in subjects)
     one_off = tuple(once for resource in subjects for once in _one_off(resource, market))
-    priced = Estimate(currency=book.currency, resources=found, one_off=one_off)
-    return replace(priced, notes=tuple(_notes(market, priced)))
+    priced = Estimate(currency=market.book.currency, resources=found, one_off=one_off)
+    return replace(priced, notes=tuple(_notes(priced)))
+
+
+def unmatched_usage(usage: Usage, names: Iterable[str]) -> Iterator[str]:
+    """A note for each key of the usage that matches none of the logical names."""
+    known = tuple(dict.fromkeys(names))
+    for key in usage.unmatched(known):
+        yield f"usage: {key} matches no resource of this stack.{hint(key, known)}"
 
 
 def compare_spot(
@@ -56,7 +74,7 @@ def compare_spot(
     on_spot = tuple(found for found in estimated.resources if any(_is_spot_chip(line) for line in found.components))
     if not on_spot:
         return None
-    again = tuple(_price(found.resource, dear) for found in on_spot)
+    again = tuple(price_or_reason(found.resource, dear) for found in on_spot)
     missing = any(part.item.startswith(TPU_ITEMS) for found in again for part in found.unpriced)
     chips = (line.amount for found in again for line in found.components if line.item.startswith(TPU_ITEMS))
     return SpotComparison(
@@ -85,7 +103,8 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     return ResourceEstimate(resource=resource, unpriced=(Unpriced(item=resource.type, reason=reason),))
 
 
-def _price(resource: Resource, market: Market) -> ResourceEstimate:
+def price_or_reason(resource: Resource, market: Market) -> ResourceEstimate:
+    """`price`, or where an input is refused an estimate of which nothing is known, with the refusal as the reason."""
     try:
         return price(resource, market)
     except InputError as error:
@@ -109,10 +128,7 @@ def _said(error: InputError, resource: Resource) -> str:
     return str(error).removeprefix(f"{resource.urn}: ")
 
 
-def _notes(market: Market, priced: Estimate) -> Iterator[str]:
-    names = tuple(dict.fromkeys(each.resource.name for each in priced.resources))
-    for key in market.usage.unmatched(names):
-        yield f"usage: {key} matches no resource of this stack.{hint(key, names)}"
+def _notes(priced: Estimate) -> Iterator[str]:
     for each in priced.resources:
         yield from (f"{each.resource.name}: {note}" for note in each.notes)
     yield from sorted({_doubt(line) for line in priced.doubtful})

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from policies.estimate.capacity import Capacity
 from policies.estimate.location import last_segment
-from policies.estimate.market import Market, Part, joined, unknown
+from policies.estimate.market import ADDRESS_TYPES, Market, Part, joined, unknown
 from policies.estimate.model import UnknownInput, Unpriced
 from policies.hardware.machines import machine, series_of
 from policies.hardware.slices import chips_of_machine
@@ -18,7 +18,6 @@ from policies.resources import Opaque, Resource, Value, dig
 from policies.usage import ResourceUsage
 
 CHIP: Final = "tpu.v6e.chip"
-ADDRESS_TYPES: Final = ("gcp:compute/address:Address", "gcp:compute/globalAddress:GlobalAddress")
 INCLUDED: Final = "vCPUs and memory of the TPU hosts are included"
 SCRATCH_GIB: Final = 375
 """Size of a local SSD where none is said."""
@@ -149,7 +148,7 @@ def _address_parts(market: Market, resource: Resource, fleet: Fleet) -> Iterator
         if isinstance(configs, Opaque):
             yield unknown(configs, "networkInterfaces", index, "accessConfigs", decides="its external addresses")
         elif isinstance(configs, tuple):
-            count += sum(not (static and _has_address(config)) for config in configs)
+            count += sum(not _paid(market, config, static=static) for config in configs)
     if count:
         yield address_line(market, count * fleet.count, fleet.terms)
 
@@ -194,5 +193,7 @@ def _accelerator_parts(resource: Resource, count: int) -> Iterator[Part]:
         )
 
 
-def _has_address(config: Value) -> bool:
-    return isinstance(config, Mapping) and config.get("natIp") is not None
+def _paid(market: Market, config: Value, *, static: bool) -> bool:
+    """Whether an address resource pays for the address of an access configuration."""
+    address = config.get("natIp") if isinstance(config, Mapping) else None
+    return address is not None and (static or market.reserves(address))

@@ -19,7 +19,7 @@ from policies.usage import ResourceUsage, Usage
 Part: TypeAlias = CostComponent | Unpriced | UnknownInput | str
 """What the price of a resource is made of; text is a note."""
 
-
+ADDRESS_TYPES: Final = ("gcp:compute/address:Address", "gcp:compute/globalAddress:GlobalAddress")
 HOURLY: Final = frozenset({"chip-hour", "vCPU-hour", "GiB-hour", "IP-hour", "VM-hour", "hour"})
 """Units that bill while a thing runs. The others bill by the month: for what exists, or for what was used in it."""
 
@@ -57,6 +57,15 @@ class Market:
     def users_of_address(self, address: Value) -> tuple[Resource, ...]:
         """The instances of which a network interface names that address literally."""
         return self._address_users.get(address, ()) if isinstance(address, str) else ()
+
+    @cached_property
+    def _reserved_addresses(self) -> frozenset[str]:
+        values = (address.value("address") for address in self.resources.of_type(*ADDRESS_TYPES))
+        return frozenset(value for value in values if isinstance(value, str))
+
+    def reserves(self, address: Value) -> bool:
+        """Whether an address resource of the stack is that literal address, and pays for it."""
+        return isinstance(address, str) and address in self._reserved_addresses
 
     def line(
         self,

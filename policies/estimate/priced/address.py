@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from policies.estimate.capacity import Capacity, vm_capacity
-from policies.estimate.hosts import ADDRESS_TYPES
 from policies.estimate.location import locate
-from policies.estimate.market import Market, bill, unknown
+from policies.estimate.market import ADDRESS_TYPES, Market, bill, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
 from policies.prices.book import PriceModel
