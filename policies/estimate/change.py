@@ -10,14 +10,15 @@ from types import MappingProxyType
 from typing import Final, final
 
 from policies.changes import Op, Reading, SourceKind
-from policies.estimate.engine import bills, market_of, price_or_reason, price_side, unmatched_usage
+from policies.estimate.engine import bills, doubts, market_of, price_or_reason, price_side, unmatched_usage
 from policies.estimate.model import Estimate, ResourceEstimate
-from policies.money import ZERO, Amount
+from policies.money import ZERO, Amount, plain
 from policies.prices.book import PriceBook
 from policies.usage import Usage
 
 SAID_BY: Final = MappingProxyType({SourceKind.PROGRAM: Op.CREATE, SourceKind.STATE: Op.SAME})
 """The op of a resource that a source names without a step."""
+TO_SEE_ALL: Final = "Run pulumi preview --json --show-sames, or read a pulumi stack export."
 
 
 @final
@@ -36,6 +37,16 @@ class ChangedResource:
     def delta(self) -> Amount:
         """What the change adds; of what is not complete, the difference of the lower bounds."""
         return (self.after.amount if self.after else ZERO) - (self.before.amount if self.before else ZERO)
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is missing from `delta`: both sides are complete, or lack the same amount of the same."""
+        sides = [side for side in (self.before, self.after) if side is not None]
+        if all(side.complete for side in sides):
+            return True
+        if len({(side.location, side.unknown, side.unpriced) for side in sides}) != 1 or len(sides) != 2:
+            return False
+        return self.op is Op.SAME or not (sides[0].unknown or any(part.quantity is None for part in sides[0].unpriced))
 
 
 @final
@@ -59,10 +70,52 @@ class ChangeEstimate:
         """What the change adds to the stack; None where the source has no before."""
         return None if self.before is None else self.after.amount - self.before.amount
 
+    @cached_property
+    def exact(self) -> bool:
+        """Whether nothing is missing from `delta`."""
+        return self.before is not None and all(each.exact for each in self.resources)
+
+    @property
+    def nothing_known(self) -> bool:
+        """Whether not even the difference of two lower bounds can be given: no before, or a side without a figure."""
+        if self.before is None:
+            return True
+        return not self.exact and (self.before.nothing_known or self.after.nothing_known)
+
     @property
     def whole(self) -> bool:
         """Whether the totals are those of the stack: nothing is hidden."""
         return not self.hidden
+
+    @property
+    def complete(self) -> bool:
+        """Whether the total of what will stand is exact and that of the whole stack."""
+        return self.whole and self.after.complete
+
+    @property
+    def fresh(self) -> bool:
+        """Whether every price of both sides is dated and young enough."""
+        return self.after.fresh and (self.before is None or self.before.fresh)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know, each once."""
+        old = () if self.before is None else doubts(self.before)
+        return tuple(dict.fromkeys((*self._limits(), *self.after.notes, *old)))
+
+    def _limits(self) -> Iterator[str]:
+        if self.hidden:
+            many = "1 unchanged resource" if self.hidden == 1 else f"{self.hidden:,} unchanged resources"
+            yield f"{many} not shown: the total of the stack is not known. {TO_SEE_ALL}"
+        if self.before is not None and not self.exact:
+            yield "prices or inputs are missing on a side of the change: the difference is that of two lower bounds"
+        for each in self.possible:
+            worth = "at an unknown price" if each.nothing_known else f"{plain(each.amount.monthly)} a month"
+            least = "" if each.complete or each.nothing_known else "at least "
+            yield (
+                f"possible {least}{worth}: interrupted while creating {each.resource.name}, "
+                "which may exist and bill outside the total; look for it, then run pulumi refresh"
+            )
 
 
 def estimate_change(reading: Reading, usage: Usage, book: PriceBook, as_of: datetime.date) -> ChangeEstimate:

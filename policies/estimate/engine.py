@@ -131,6 +131,11 @@ def _said(error: InputError, resource: Resource) -> str:
 def _notes(priced: Estimate) -> Iterator[str]:
     for each in priced.resources:
         yield from (f"{each.resource.name}: {note}" for note in each.notes)
+    yield from doubts(priced)
+
+
+def doubts(priced: Estimate) -> Iterator[str]:
+    """A note for each price of an estimate that is stale or undated."""
     yield from sorted({_doubt(line) for line in priced.doubtful})
 
 

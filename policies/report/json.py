@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from policies.estimate.model import CostComponent, OneOff, ResourceEstimate, Unpriced
-from policies.money import plain
+from policies.estimate.change import ChangedResource
+from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, Unpriced
+from policies.money import Amount, plain
 from policies.report.plan import PlanReport, QuotaNeed
+from policies.report.stack import StackReport
 from policies.rules.model import Finding
 
 SCHEMA: Final = "spotrail.estimate/1"
@@ -24,18 +27,13 @@ def plan_json(report: PlanReport) -> str:
 def plan_document(report: PlanReport) -> Mapping[str, Json]:
     """The plan as `spotrail.estimate/1`, with `quotas` and `one_off`, which a plan adds."""
     estimate = report.estimate
-    known = not estimate.nothing_known
     return {
         "schema": SCHEMA,
         "currency": estimate.currency,
-        "price_book": {
-            "as_of": report.book_as_of.isoformat() if report.book_as_of else None,
-            "sha256": report.book_sha256,
-        },
+        "price_book": _book(report.book_as_of, report.book_sha256),
         "complete": estimate.complete,
         "fresh": estimate.fresh,
-        "hourly": plain(estimate.amount.hourly) if known else None,
-        "monthly": plain(estimate.amount.monthly) if known else None,
+        **_total(estimate, whole=True),
         "before": None,
         "delta": None,
         "resources": [resource_document(found, op="create") for found in estimate.resources],
@@ -46,17 +44,69 @@ def plan_document(report: PlanReport) -> Mapping[str, Json]:
     }
 
 
+def stack_json(report: StackReport) -> str:
+    """A stack or a change of one as text, one key a line, with a final newline."""
+    return json.dumps(stack_document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def stack_document(report: StackReport) -> Mapping[str, Json]:
+    """A stack or a change of one as `spotrail.estimate/1`.
+
+    What a deletion takes away stands in `before` and `delta`; its entry of `resources` is 0. Where the source hides
+    unchanged resources, the totals are null and the delta stands.
+    """
+    change = report.change
+    before, delta = change.before, change.delta
+    return {
+        "schema": SCHEMA,
+        "currency": change.after.currency,
+        "price_book": _book(report.book_as_of, report.book_sha256),
+        "complete": change.complete,
+        "fresh": change.fresh,
+        **_total(change.after, whole=change.whole),
+        "before": None
+        if before is None
+        else {**_total(before, whole=change.whole), "complete": change.whole and before.complete},
+        "delta": None if delta is None or change.nothing_known else _rates(delta),
+        "resources": [_changed(each) for each in change.resources],
+        "findings": [finding_document(finding) for finding in report.findings],
+        "notes": list(dict.fromkeys((*report.notes, *change.notes))),
+    }
+
+
+def _changed(each: ChangedResource) -> Mapping[str, Json]:
+    """One resource as it will stand."""
+    if each.after is not None:
+        return resource_document(each.after, op=each.op.value)
+    if each.before is None:
+        raise ValueError(f"{each.urn}: neither before nor after")
+    gone = ResourceEstimate(resource=each.before.resource, location=each.before.location)
+    return resource_document(gone, op=each.op.value)
+
+
+def _total(side: Estimate, *, whole: bool) -> Mapping[str, Json]:
+    return _rates(side.amount if whole and not side.nothing_known else None)
+
+
+def _rates(amount: Amount | None) -> Mapping[str, Json]:
+    if amount is None:
+        return {"hourly": None, "monthly": None}
+    return {"hourly": plain(amount.hourly), "monthly": plain(amount.monthly)}
+
+
+def _book(as_of: datetime.date | None, sha256: str) -> Mapping[str, Json]:
+    return {"as_of": as_of.isoformat() if as_of else None, "sha256": sha256}
+
+
 def resource_document(found: ResourceEstimate, *, op: str) -> Mapping[str, Json]:
     """One entry of `resources`; `op` is the step of the deployment, such as `create`."""
-    known = not found.nothing_known
     return {
         "urn": found.resource.urn,
         "type": found.resource.type,
         "name": found.resource.name,
         "location": found.location,
         "op": op,
-        "hourly": plain(found.amount.hourly) if known else None,
-        "monthly": plain(found.amount.monthly) if known else None,
+        **_rates(None if found.nothing_known else found.amount),
         "components": [_component(line) for line in found.components],
         "unknown": [{"path": part.path, "reason": part.reason} for part in found.unknown],
         "unpriced": [_unpriced(part) for part in found.unpriced],
@@ -79,8 +129,7 @@ def finding_document(finding: Finding) -> Mapping[str, Json]:
 def _component(line: CostComponent) -> Mapping[str, Json]:
     return {
         **_line(line),
-        "hourly": plain(line.amount.hourly),
-        "monthly": plain(line.amount.monthly),
+        **_rates(line.amount),
         "note": line.note,
     }
 
