@@ -1,0 +1,38 @@
+"""Text of a stack made harmless: a name in a stack file is to command no terminal, page, sheet or workflow."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LONGEST: Final = 600
+"""Characters of one text in a report that has to stay small."""
+REPLACEMENT: Final = "\ufffd"
+APART: Final = "\u200b"
+"""A space of no width: it breaks what a forge would turn into a link or a mention after it has drawn the page."""
+_MARKED: Final = re.compile(r"([\\`*_{}\[\]<>()#!|~&$^])")
+_LIVE: Final = re.compile(r"([@#])|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def line(text: str) -> str:
+    """`text` on one line: blanks as spaces, no control, direction or surrogate character."""
+    return "".join(char if char.isprintable() else REPLACEMENT for char in " ".join(text.split()))
+
+
+def short(text: str, longest: int = LONGEST) -> str:
+    """`line` cut to at most `longest` characters, with an ellipsis where something is cut."""
+    whole = line(text[: 4 * longest])
+    return whole if len(whole) <= longest and len(text) <= 4 * longest else f"{whole[: longest - 1]}…"
+
+
+def markdown(text: str, longest: int = LONGEST) -> str:
+    """`text` for the inside of a line or a cell of GitHub's Markdown: no markup, HTML, link, mention or reference."""
+    marked = _MARKED.sub(r"\\\1", short(text, longest))
+    return _LIVE.sub(lambda match: f"{match.group()}{APART}", marked)
+
+
+def cell(text: str) -> str:
+    """`text` for a cell of a CSV file: what a spreadsheet would compute is preceded by an apostrophe."""
+    whole = line(text)
+    return f"'{whole}" if whole.startswith(_FORMULA) else whole

@@ -1,0 +1,136 @@
+"""What a report has to tell, one shape for findings and budgets: worst first, doubts and waivers told apart."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from policies.budget import BudgetVerdict, Outcome
+from policies.money import Amount
+from policies.report.figures import money
+from policies.report.stack import StackReport
+from policies.resources import STACK_TYPE
+from policies.rules.model import Finding, Severity
+
+BUDGET_RULE: Final = "BUDGET-LIMIT"
+"""Id under which programs are told of a budget."""
+BUDGET_TITLE: Final = "The stack keeps its budgets"
+BUDGET_REMEDY: Final = "Make the largest parts smaller or fewer, or raise the budget."
+
+
+@final
+class Standing(enum.Enum):
+    """Where an issue belongs, in the order of a report."""
+
+    FAILED = "failed"
+    WARNING = "warning"
+    NOTE = "note"
+    UNDECIDED = "cannot decide"
+    WAIVED = "waived"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Issue:
+    """A finding or a budget that is not kept."""
+
+    rule: str
+    title: str
+    severity: Severity
+    standing: Standing
+    urn: str
+    subject: str
+    """Name of the resource, or of the budget."""
+    message: str
+    remediation: str
+    monthly: Amount | None = None
+    decided: bool = True
+    """False where something unknown kept it from being judged, waived or not."""
+    waived: str = ""
+    """Reason of the waiver."""
+    url: str = ""
+    """Page that the rule rests on; a budget has none."""
+
+    @property
+    def worth(self) -> str:
+        """`96.00 /month`; empty where no money is known or the message says it already."""
+        text = "" if self.monthly is None else f"{money(self.monthly.monthly)} /month"
+        return "" if text in self.message else text
+
+
+def issues(report: StackReport) -> tuple[Issue, ...]:
+    """Everything that is not well, by standing; within one, budgets first and then the order of the findings."""
+    budgets = (_of_budget(verdict, report) for verdict in report.budgets if verdict.outcome is not Outcome.KEPT)
+    found = (*budgets, *(_of_finding(finding) for finding in report.findings))
+    return tuple(sorted(found, key=lambda issue: tuple(Standing).index(issue.standing)))
+
+
+def counts(report: StackReport) -> str:
+    """`1 failed, 2 warnings, 1 cannot be decided, 3 rules passed`: one line that is never empty."""
+    number = Counter(issue.standing for issue in issues(report))
+    return ", ".join((*_counted(number), f"{len(report.passed)} rule{_s(len(report.passed))} passed"))
+
+
+def stack_urn(report: StackReport) -> str:
+    """The URN of the stack itself, where a budget belongs."""
+    return f"urn:pulumi:{report.stack}::{report.project}::{STACK_TYPE}::{report.project}-{report.stack}"
+
+
+def _counted(number: Counter[Standing]) -> Iterator[str]:
+    words = {
+        Standing.FAILED: "failed",
+        Standing.WARNING: f"warning{_s(number[Standing.WARNING])}",
+        Standing.NOTE: f"note{_s(number[Standing.NOTE])}",
+        Standing.UNDECIDED: "cannot be decided",
+        Standing.WAIVED: "waived",
+    }
+    yield from (f"{number[standing]} {word}" for standing, word in words.items() if number[standing])
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
+def _of_finding(finding: Finding) -> Issue:
+    return Issue(
+        rule=finding.rule.id,
+        title=finding.rule.title,
+        severity=finding.severity,
+        standing=_standing(finding),
+        urn=finding.urn,
+        subject=finding.urn.rpartition("::")[2],
+        message=finding.message,
+        remediation=finding.rule.remediation,
+        monthly=finding.monthly,
+        decided=finding.decided,
+        waived=finding.waived,
+        url=finding.rule.url,
+    )
+
+
+def _standing(finding: Finding) -> Standing:
+    if finding.waived:
+        return Standing.WAIVED
+    if not finding.decided:
+        return Standing.UNDECIDED
+    of_severity = {Severity.ERROR: Standing.FAILED, Severity.WARNING: Standing.WARNING, Severity.INFO: Standing.NOTE}
+    return of_severity[finding.severity]
+
+
+def _of_budget(verdict: BudgetVerdict, report: StackReport) -> Issue:
+    violated = verdict.outcome is Outcome.VIOLATED
+    return Issue(
+        rule=BUDGET_RULE,
+        title=BUDGET_TITLE,
+        severity=Severity.ERROR if violated else Severity.INFO,
+        standing=Standing.FAILED if violated else Standing.UNDECIDED,
+        urn=stack_urn(report),
+        subject=f"budget {verdict.name}",
+        message=verdict.message,
+        remediation=BUDGET_REMEDY,
+        monthly=verdict.amount,
+        decided=violated,
+    )

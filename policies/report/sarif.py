@@ -1,0 +1,110 @@
+"""Findings as SARIF 2.1.0, for code scanning: stable fingerprints, waivers as suppressions, doubts as open results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePath
+from typing import Any, Final
+from urllib.parse import quote
+
+from policies.money import plain
+from policies.report.escapes import line
+from policies.report.issues import Issue, Standing, issues
+from policies.report.stack import StackReport
+from policies.rules.model import Severity
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+OPEN_LEVEL: Final = "none"
+"""What the standard demands of a result that is no failure."""
+PROGRAM: Final = "Pulumi.yaml"
+"""Where a result lies whose source is no file: code scanning shows none without one."""
+
+
+def stack_sarif(report: StackReport) -> str:
+    """The findings and the budgets that are not kept, as one SARIF run in ASCII, with a final newline."""
+    found = issues(report)
+    document = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "spotrail", **_version(), "rules": list(_rules(found))}},
+                "automationDetails": {"id": line(f"spotrail/{report.project}/{report.stack}/")},
+                "results": list(
+                    _results(found, _uri(report.place), f"monthlyCost{report.change.after.currency.capitalize()}")
+                ),
+                "columnKind": "unicodeCodePoints",
+            }
+        ],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _version() -> dict[str, str]:
+    try:
+        return {"version": version("spotrail")}
+    except PackageNotFoundError:  # run from a checkout that nobody installed
+        return {}
+
+
+def _rules(found: Iterable[Issue]) -> Iterator[dict[str, Any]]:
+    """Each rule once, in the order of its first result, as strict as its strictest result."""
+    for issue in {issue.rule: issue for issue in reversed(tuple(found))}.values():
+        yield {
+            "id": issue.rule,
+            "shortDescription": {"text": line(issue.title)},
+            "help": {"text": line(issue.remediation)},
+            **({"helpUri": issue.url} if issue.url else {}),
+            "properties": {"tags": ["cost", "cloud"]},
+        }
+
+
+def _results(found: Iterable[Issue], uri: str, money: str) -> Iterator[dict[str, Any]]:
+    """One result an issue; `money` is the name of the property that holds its amount."""
+    seen: Counter[str] = Counter()
+    for issue in found:
+        hashed = _fingerprint(issue)
+        seen[hashed] += 1
+        yield {
+            "ruleId": issue.rule,
+            **_judgement(issue),
+            "message": {"text": line(f"{issue.subject}: {issue.message}").replace("](", "] (")},
+            "locations": [
+                {
+                    "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}},
+                    "logicalLocations": [{"name": line(issue.subject), "fullyQualifiedName": line(issue.urn)}],
+                }
+            ],
+            # Code scanning tells alerts of one line apart by this fingerprint alone, and all of ours are on line 1.
+            "partialFingerprints": {
+                "spotrailRuleUrn/v1": hashed,
+                "primaryLocationLineHash": f"{hashed}:{seen[hashed]}",
+            },
+            **({} if issue.monthly is None else {"properties": {money: plain(issue.monthly.monthly)}}),
+        }
+
+
+def _judgement(issue: Issue) -> dict[str, Any]:
+    open_ = not issue.decided
+    judged = {"kind": "open", "level": OPEN_LEVEL} if open_ else {"kind": "fail", "level": LEVELS[issue.severity]}
+    if issue.standing is not Standing.WAIVED:
+        return judged
+    return {**judged, "suppressions": [{"kind": "external", "status": "accepted", "justification": line(issue.waived)}]}
+
+
+def _fingerprint(issue: Issue) -> str:
+    """Of the rule and the resource, or the budget; never of an amount, which changes with the prices."""
+    return hashlib.sha256(f"{issue.rule}\0{issue.urn}\0{issue.subject}".encode(errors="backslashreplace")).hexdigest()
+
+
+def _uri(place: str) -> str:
+    """The source as a URI reference."""
+    if place in ("", "-"):
+        return PROGRAM
+    path = PurePath(place).as_posix()
+    return ("file://" if path.startswith("/") else "") + quote(path, safe="/", errors="replace")
