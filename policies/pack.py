@@ -2,8 +2,9 @@
 
 One stack policy a rule, since rules look at the whole graph. A rule of severity error is mandatory, any other one
 advisory; what a rule cannot tell yet is an advisory diagnostic whatever the configuration says, and the other checks
-go on. Two policies more: one keeps the inputs of each resource, because a stack policy is shown outputs, in which
-Google's defaults are unknown before an update; one reports what a mandatory rule finds less bad, and what is waived.
+go on. Rules about the steps of a preview are left to `spotrail check`, since Pulumi shows a pack no step. Two policies
+more: one keeps the inputs of each resource, because a stack policy is shown outputs, in which Google's defaults are
+unknown before an update; one reports what a mandatory rule finds less bad, and what is waived.
 
 Waivers come from the stack (`spotrail:waivers`) and from the configuration of the rule's policy:
 `{"TPU-ON-DEMAND": {"waivers": [{"urn": "*eval*", "reason": "...", "until": "2026-12-15"}], "asOf": "2026-11-29"}}`.
@@ -54,7 +55,7 @@ from policies.resources import (
     Value,
     has_opaque,
 )
-from policies.rules.engine import Judgement, run_rules
+from policies.rules.engine import FAILED, Judgement, run_rules
 from policies.rules.model import Finding, Rule, Severity, Waiver
 from policies.rules.registry import rules
 from policies.rules.telling import paragraph
@@ -134,8 +135,8 @@ class RulePolicy:
         except InputError as error:
             report(str(error), None)
             return
-        except Exception as error:  # noqa: BLE001  one rule that fails must not keep the others from running
-            report(f"could not be evaluated: {type(error).__name__}: {error}. This is a bug in spotrail.", None)
+        except Exception as error:  # noqa: BLE001  an estimate that fails must not keep the others from running
+            report(f"{FAILED}{type(error).__name__}: {error}. This is a bug in spotrail.", None)
             return
         self._tell(findings, report)
 
@@ -152,11 +153,13 @@ class RulePolicy:
         open_ones = [finding for finding in findings if finding.decided and not finding.waived]
         mandatory = self.rule.severity is Severity.ERROR
         here = [finding for finding in open_ones if not mandatory or finding.severity is Severity.ERROR]
+        # A rule that fails has judged nothing: its policy must not pass at `up`.
+        here += [finding for finding in findings if finding.failed]
         told = {id(finding) for finding in here}
         self.desk.pass_on(self.rule, (f for f in findings if f.waived or (f.decided and id(f) not in told)))
         for finding in here:
             report(paragraph(finding), finding.urn)
-        undecided = [finding for finding in findings if not finding.decided and not finding.waived]
+        undecided = [f for f in findings if not f.decided and not f.failed and not f.waived]
         if undecided:
             raise UndecidedError(undecided)
 
@@ -179,7 +182,7 @@ def build_policies() -> list[Policy]:
             validate=keep_inputs,
             enforcement_level=EnforcementLevel.ADVISORY,
         ),
-        *(_policy(rule, desk) for rule in rules().values()),
+        *(_policy(rule, desk) for rule in rules().values() if not rule.gate),
         StackValidationPolicy(
             name=ADVICE_POLICY,
             description="What a mandatory rule finds less bad than its worst, and what is waived",

@@ -1,13 +1,15 @@
-"""Runs the rules over a stack: violations become findings, waivers cover them, and what passed is counted."""
+"""Runs the rules over a stack and its steps: violations become findings, waivers cover them, what passed is counted."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final, final
 
+from policies.changes import Change
 from policies.errors import InputError
 from policies.estimate.model import Estimate
 from policies.prices.book import PriceBook, shipped_book
@@ -16,6 +18,9 @@ from policies.rules.model import Context, Finding, Rule, Severity, Violation, Wa
 from policies.rules.registry import rules
 
 UNDECIDED: Final = "cannot tell yet: "
+FAILED: Final = "could not be evaluated: "
+AS_SHIPPED: Final[Mapping[str, Severity | None]] = MappingProxyType({})
+"""No severity but the rules' own."""
 
 
 @final
@@ -29,6 +34,8 @@ class Judgement:
     """Rules that looked at something and found nothing, not even something waived or undecided."""
     idle: tuple[Rule, ...] = ()
     """Rules that nothing in the stack concerns."""
+    off: tuple[Rule, ...] = ()
+    """Rules that were switched off."""
 
 
 def run_rules(
@@ -39,11 +46,15 @@ def run_rules(
     *,
     book: PriceBook | None = None,
     only: Iterable[Rule] | None = None,
+    changes: Sequence[Change] = (),
+    severities: Mapping[str, Severity | None] = AS_SHIPPED,
 ) -> Judgement:
     """Judge a stack by every rule, or by `only` some.
 
-    `book` are the prices that `estimate` was made with (default: the shipped ones). An input that cannot be what it
-    says becomes an error finding and stops nobody else.
+    `book` are the prices that `estimate` was made with (default: the shipped ones); `changes` the steps of a preview,
+    without which the rules about steps are idle; `severities` by rule id what is to stand in place of the rule's own,
+    None for off. An input that cannot be what it says becomes an error finding, a rule that fails one that says so;
+    neither stops anybody else.
     """
     context = Context(
         resources=resources,
@@ -51,12 +62,15 @@ def run_rules(
         as_of=as_of,
         book=shipped_book() if book is None else book,
         waivers=tuple(waivers),
+        changes=tuple(changes),
     )
+    asked = tuple(rules().values() if only is None else only)
+    off = tuple(rule for rule in asked if severities.get(rule.id, rule.severity) is None)
     findings: dict[tuple[str, str], Finding] = {}
     passed: list[Rule] = []
     idle: list[Rule] = []
-    for rule in rules().values() if only is None else only:
-        subjects = subjects_of(rule, resources)
+    for rule in (with_severity(rule, severities) for rule in asked if rule not in off):
+        subjects = subjects_of(rule, context)
         found = [finding for subject in subjects for finding in judge(rule, subject, context)]
         for finding in found:
             findings.setdefault(_identity(finding), finding)
@@ -66,7 +80,13 @@ def run_rules(
         findings=tuple(sorted(findings.values(), key=_order)),
         passed=tuple(passed),
         idle=tuple(idle),
+        off=off,
     )
+
+
+def with_severity(rule: Rule, severities: Mapping[str, Severity | None]) -> Rule:
+    """The rule with the severity that `severities` give it."""
+    return replace(rule, severity=severities.get(rule.id) or rule.severity)
 
 
 def judge(rule: Rule, resource: Resource, context: Context) -> Iterator[Finding]:
@@ -77,13 +97,18 @@ def judge(rule: Rule, resource: Resource, context: Context) -> Iterator[Finding]
     except InputError as error:
         message = str(error).removeprefix(f"{resource.urn}: ")
         yield _cover(Finding(rule=rule, severity=Severity.ERROR, urn=resource.urn, message=message), context)
+    except Exception as error:  # noqa: BLE001  one rule that fails must not keep the others from running
+        yield _failure(rule, resource, error)
 
 
-def subjects_of(rule: Rule, resources: ResourceSet) -> tuple[Resource, ...]:
+def subjects_of(rule: Rule, context: Context) -> tuple[Resource, ...]:
     """The resources that a rule applies to. A set without its stack resource still has a stack to judge."""
-    subjects = resources.of_type(*rule.applies_to)
-    if not subjects and STACK_TYPE in rule.applies_to and len(resources):
-        return (_stack_of(resources),)
+    if rule.gate:
+        sides = (change.before or change.after for change in context.changes)
+        return tuple(side for side in sides if side and side.type in rule.applies_to)
+    subjects = context.resources.of_type(*rule.applies_to)
+    if not subjects and STACK_TYPE in rule.applies_to and len(context.resources):
+        return (_stack_of(context.resources),)
     return subjects
 
 
@@ -105,6 +130,12 @@ def _finding(rule: Rule, resource: Resource, violation: Violation) -> Finding:
         monthly=violation.monthly,
         decided=violation.decided,
     )
+
+
+def _failure(rule: Rule, resource: Resource, error: Exception) -> Finding:
+    """Nobody waives a bug: it is told until it is mended."""
+    message = f"{FAILED}{type(error).__name__}: {error}. This is a bug in spotrail."
+    return Finding(rule=rule, severity=Severity.INFO, urn=resource.urn, message=message, decided=False, failed=True)
 
 
 def _cover(finding: Finding, context: Context) -> Finding:

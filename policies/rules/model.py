@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Final, TypeAlias, final
 
+from policies.changes import Change
 from policies.estimate.model import Estimate
 from policies.money import Amount
 from policies.prices.book import PriceBook
@@ -76,6 +78,13 @@ class Context:
     """The prices behind the estimate, for what the stack does not ask for but could: spot, another zone."""
     waivers: tuple[Waiver, ...] = ()
     """All waivers given, expired ones too."""
+    changes: tuple[Change, ...] = ()
+    """The steps of a preview, one a URN; empty where the source is no preview."""
+
+    @cached_property
+    def step_of(self) -> Mapping[str, Change]:
+        """The steps by URN."""
+        return {change.urn: change for change in self.changes}
 
 
 @final
@@ -119,6 +128,9 @@ class Rule:
     url: str
     """The page that the rule rests on."""
     check: Check
+    gate: bool = False
+    """Whether it looks at the steps of a preview: each resource of a step is then handed to the check as it stands,
+    or as it will be where it is new. Pulumi shows no step to a policy pack."""
 
     def __post_init__(self) -> None:
         faults = (
@@ -146,6 +158,8 @@ class Finding:
     message: str
     monthly: Amount | None = None
     decided: bool = True
-    """False where an unknown value kept the rule from judging."""
+    """False where an unknown value, or a failure of the rule itself, kept the rule from judging."""
+    failed: bool = False
+    """Whether the rule itself failed: a bug in spotrail."""
     waived: str = ""
     """The reason of the waiver that covers it; empty where none does."""

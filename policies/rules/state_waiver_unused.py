@@ -20,7 +20,7 @@ def _check(stack: Resource, context: Context) -> Iterator[Violation]:
 
 def _covers(waiver: Waiver, context: Context) -> bool:
     waived = rule(waiver.rule)
-    subjects = (each for each in subjects_of(waived, context.resources) if waiver.concerns(waived.id, each.urn))
+    subjects = (each for each in subjects_of(waived, context) if waiver.concerns(waived.id, each.urn))
     return any(True for each in subjects for _ in judge(waived, each, context))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from policies.changes import Change, Op
 from policies.estimate.engine import estimate
 from policies.estimate.model import Estimate
 from policies.money import Amount
@@ -151,6 +152,48 @@ def test_an_input_that_cannot_be_what_it_says_is_one_error_and_stops_nobody() ->
     assert result.passed == ()
 
 
+def test_a_rule_that_fails_is_named_and_stops_nobody() -> None:
+    def divide(resource: Resource, context: Context) -> Iterator[Violation]:
+        yield Violation(message="before it failed")
+        yield Violation(message=str(1 / len(resource.inputs)))
+
+    broken, other = rule_of(divide, severity=Severity.ERROR), rule_of(says(Violation(message="other")), id="GCS-OTHER")
+    result = judged(broken, other, waivers=[waiver(TODAY)])
+    assert [(found.rule.id, found.message, found.decided, found.failed, found.waived) for found in result.findings] == [
+        ("GCS-TEST", "before it failed", True, False, "deadline run, until 2026-11-29"),
+        ("GCS-OTHER", "other", True, False, ""),
+        (
+            "GCS-TEST",
+            "could not be evaluated: ZeroDivisionError: division by zero. This is a bug in spotrail.",
+            False,
+            True,
+            "",
+        ),
+    ]
+    assert result.passed == ()
+
+
+def test_a_rule_about_steps_is_shown_what_stands_and_else_what_is_new() -> None:
+    seen: list[Resource] = []
+
+    def look(resource: Resource, context: Context) -> Iterator[Violation]:
+        seen.append(resource)
+        yield Violation(message=context.step_of[resource.urn].op.value)
+
+    old, new, other = make(BUCKET, "old"), make(BUCKET, "new"), make(DISK, "d")
+    steps = (
+        Change(urn=old.urn, op=Op.DELETE, before=old),
+        Change(urn=new.urn, op=Op.CREATE, after=new),
+        Change(urn=other.urn, op=Op.DELETE, before=other),
+    )
+    gate = rule_of(look, gate=True)
+    result = run_rules(ResourceSet(()), NOTHING, TODAY, only=(gate,), changes=steps)
+    assert [(found.urn, found.message) for found in result.findings] == [(new.urn, "create"), (old.urn, "delete")]
+    assert seen == [old, new]
+    without = run_rules(ResourceSet((old,)), NOTHING, TODAY, only=(gate,))
+    assert (without.idle, without.findings) == ((gate,), ())
+
+
 def test_a_set_without_its_stack_resource_still_has_a_stack_to_judge() -> None:
     seen: list[Resource] = []
 
@@ -167,7 +210,8 @@ def test_a_set_without_its_stack_resource_still_has_a_stack_to_judge() -> None:
 def test_an_empty_stack_passes_nothing() -> None:
     empty = ResourceSet(())
     result = run_rules(empty, estimate(empty, Usage(), shipped_book(), TODAY), TODAY)
-    assert result.findings == result.passed == ()
+    assert not result.findings
+    assert not result.passed
     assert len(result.idle) == len(rules())
 
 

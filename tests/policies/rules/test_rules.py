@@ -2,7 +2,8 @@
 
 A file of `cases/` has the id of its rule. A case is a small stack by logical names (`type` is the last part of the
 token), and what the rule must find in it: where, how severe, in which words, for how much a month. `!unknown` and
-`!secret` are values that nobody can see; `refs` are the resources that an input came from.
+`!secret` are values that nobody can see; `refs` are the resources that an input came from. `changes` are the steps of a
+preview, with the inputs of both sides and the options of what stands.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from policies.changes import Change, Op
 from policies.estimate.engine import estimate
 from policies.prices.book import PriceBook, load_book
 from policies.resources import SECRET, STACK_TYPE, UNKNOWN, Resource, ResourceOptions, ResourceSet, Value
@@ -52,8 +54,8 @@ TYPES = {
     "Topic": "gcp:pubsub/topic:Topic",
     "V2Vm": "gcp:tpu/v2Vm:V2Vm",
 }
-READS_NO_INPUT = {"PRICE-STALE", "STATE-WAIVER-EXPIRED", "STATE-WAIVER-UNUSED"}
-"""Rules about the estimate or the waivers alone: no value of a resource can be hidden from them."""
+READS_NO_INPUT = {"PRICE-STALE", "STATE-REPLACED", "STATE-WAIVER-EXPIRED", "STATE-WAIVER-UNUSED"}
+"""Rules about the estimate, the waivers or the kind of a step alone: no value can be hidden from them."""
 
 
 class Loader(yaml.SafeLoader):
@@ -74,6 +76,7 @@ class Case:
     finds: tuple[Mapping[str, str], ...]
     usage: Mapping[str, Mapping[str, Any]]
     waivers: tuple[Mapping[str, Any], ...]
+    changes: Mapping[str, Mapping[str, Any]]
 
     def judge(self, book: PriceBook) -> Judgement:
         resources = stack_of(self.stack)
@@ -84,7 +87,8 @@ class Case:
         )
         priced = estimate(resources, usage, book, AS_OF)
         waivers = read_waivers(list(self.waivers))
-        return run_rules(resources, priced, AS_OF, waivers, book=book, only=(rule(self.rule),))
+        steps = [step(name, entry) for name, entry in self.changes.items()]
+        return run_rules(resources, priced, AS_OF, waivers, book=book, only=(rule(self.rule),), changes=steps)
 
 
 def stack_of(found: Mapping[str, Mapping[str, Any]]) -> ResourceSet:
@@ -111,6 +115,27 @@ def resource(name: str, entry: Mapping[str, Any], urns: Mapping[str, str]) -> Re
     )
 
 
+def step(name: str, entry: Mapping[str, Any]) -> Change:
+    assert set(entry) <= {"type", "op", "before", "after", "reasons", "changed", "protect", "retain"}
+    urn = f"urn:pulumi:dev::acme::{TYPES[entry['type']]}::{name}"
+
+    def side(inputs: Mapping[str, Any] | None) -> Resource | None:
+        if inputs is None:
+            return None
+        options = ResourceOptions(protect=entry.get("protect", False), retain_on_delete=entry.get("retain", False))
+        found = {key: plain(value) for key, value in inputs.items()}
+        return Resource(urn=urn, type=TYPES[entry["type"]], name=name, inputs=found, options=options)
+
+    return Change(
+        urn=urn,
+        op=Op(entry["op"]),
+        before=side(entry.get("before")),
+        after=side(entry.get("after")),
+        replace_reasons=tuple(entry.get("reasons", ())),
+        changed=tuple(entry.get("changed", ())),
+    )
+
+
 def plain(value: Any) -> Value:
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
@@ -123,15 +148,16 @@ def table() -> tuple[Case, ...]:
     rows = []
     for path in sorted((HERE / "cases").glob("*.yaml")):
         for row in yaml.load(path.read_text(), Loader=Loader):
-            assert set(row) <= {"name", "stack", "finds", "usage", "waivers"}, path
+            assert set(row) <= {"name", "stack", "finds", "usage", "waivers", "changes"}, path
             rows.append(
                 Case(
                     rule=path.stem,
                     name=row["name"],
-                    stack=row["stack"],
+                    stack=row.get("stack", {}),
                     finds=tuple(row.get("finds", ())),
                     usage=row.get("usage", {}),
                     waivers=tuple(row.get("waivers", ())),
+                    changes=row.get("changes", {}),
                 )
             )
     return tuple(rows)
