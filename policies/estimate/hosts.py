@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final, final
@@ -12,8 +12,10 @@ from policies.estimate.capacity import Capacity
 from policies.estimate.location import last_segment
 from policies.estimate.market import ADDRESS_TYPES, Market, Part, joined, unknown
 from policies.estimate.model import UnknownInput, Unpriced
+from policies.hardware.discounts import sustained_share
 from policies.hardware.machines import machine, series_of
 from policies.hardware.slices import chips_of_machine
+from policies.money import decimal_of
 from policies.resources import Opaque, Resource, Value, dig
 from policies.usage import ResourceUsage
 
@@ -43,6 +45,16 @@ class Terms:
         share = usage.share(spot=capacity is Capacity.SPOT)
         said = "" if share == 1 else f"{round(share * 100)} % of the hours of a month"
         return cls(location=location, capacity=capacity, share=share, said=said)
+
+    def sustained(self, series: str) -> Terms:
+        """The terms with the discount that the series gives for long use; it is for on-demand capacity only."""
+        if self.capacity is not Capacity.ON_DEMAND or not self.share:
+            return self
+        paid = sustained_share(series, self.share)
+        if paid == self.share:
+            return self
+        off = f"{decimal_of(round((1 - paid / self.share) * 100, 1)):f} % off for sustained use"
+        return replace(self, share=paid, said=joined(self.said, off))
 
     def line(self, market: Market, name: str, item: str, quantity: Decimal | int, unit: str, *, note: str = "") -> Part:
         """A line that bills while the machines run."""
@@ -120,8 +132,9 @@ def machine_parts(market: Market, fleet: Fleet) -> Iterator[Part]:
         return
     series = f"{found.series}-custom" if found.custom else found.series
     vcpus, memory = found.vcpus * fleet.count, found.memory_gib * fleet.count
-    yield fleet.terms.line(market, "vCPU", f"instance.{series}.vcpu", vcpus, "vCPU-hour")
-    yield fleet.terms.line(market, "memory", f"instance.{series}.memory", memory, "GiB-hour")
+    terms = fleet.terms.sustained(found.series)
+    yield terms.line(market, "vCPU", f"instance.{series}.vcpu", vcpus, "vCPU-hour")
+    yield terms.line(market, "memory", f"instance.{series}.memory", memory, "GiB-hour")
 
 
 def chip_line(market: Market, chips: int, terms: Terms, *, name: str = "TPU v6e chip", note: str = "") -> Part:

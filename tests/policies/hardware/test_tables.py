@@ -12,7 +12,7 @@ TABLES = sorted(path.stem for path in Path(policies.hardware.__path__[0]).glob("
 
 
 def test_the_tables_are_found() -> None:
-    assert TABLES == ["boot_disks", "disks", "machine_types", "quotas", "runtimes", "slices", "zones"]
+    assert TABLES == ["boot_disks", "disks", "machine_types", "quotas", "runtimes", "slices", "sustained_use", "zones"]
 
 
 @pytest.mark.parametrize("table", TABLES)

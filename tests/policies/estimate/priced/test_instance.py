@@ -61,6 +61,38 @@ def test_a_spot_machine_bills_spot_prices(make: Make, price_first: PriceFirst) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "usage", "vcpu", "memory", "note"),
+    [
+        # 8 x 0.025 x 730 x 0.8002; 32 x 0.004 x 730 x 0.8002
+        ({}, {}, "116.8292", "74.770688", "20 % off for sustained use"),
+        # 10 of 24 hours: 1/4 in full and 1/6 at 0.8678, so 0.3946333... of a month
+        (
+            {},
+            {"hours_per_day": "10"},
+            "57.616466666667",
+            "36.874538666667",
+            "42 % of the hours of a month; 5.3 % off for sustained use",
+        ),
+        ({"scheduling": {"provisioningModel": "SPOT"}}, {}, "58.4", "23.36", ""),
+        # n1: 8 x 0.03 x 730 x 0.7; 30 x 0.004 x 730 x 0.7
+        ({"machineType": "n1-standard-8"}, {}, "122.64", "61.32", "30 % off for sustained use"),
+    ],
+)
+def test_long_use_on_demand_is_discounted_on_some_series(
+    make: Make,
+    price_first: PriceFirst,
+    inputs: Mapping[str, Value],
+    usage: Mapping[str, str],
+    vcpu: str,
+    memory: str,
+    note: str,
+) -> None:
+    found = price_first(make(VM, inputs={**HEAD, "machineType": "n2d-standard-8", **inputs}), it=usage)
+    assert [line.amount.monthly for line in found.components[:2]] == [Decimal(vcpu), Decimal(memory)]
+    assert [line.note for line in found.components[:2]] == [note, note]
+
+
 def test_a_tpu_host_bills_its_chips_and_its_boot_disk(make: Make, price_first: PriceFirst) -> None:
     found = price_first(make(VM, inputs=TPU))
     assert found.title == "v6e-8 · 1 host · 8 chips · spot"
