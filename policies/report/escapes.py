@@ -8,9 +8,13 @@ from typing import Final
 LONGEST: Final = 600
 """Characters of one text in a report that has to stay small."""
 REPLACEMENT: Final = "\ufffd"
+NOTHING: Final = "·"
+"""In place of a text that is empty."""
 APART: Final = "\u200b"
 """A space of no width: it breaks what a forge would turn into a link or a mention after it has drawn the page."""
 _MARKED: Final = re.compile(r"([\\`*_{}\[\]<>()#!|~&$^])")
+_LEADING: Final = re.compile(r"^([0-9]*)([-+=.])")
+"""What begins a list or a rule at the start of a line."""
 _LIVE: Final = re.compile(r"([@#])|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -28,7 +32,7 @@ def short(text: str, longest: int = LONGEST) -> str:
 
 def markdown(text: str, longest: int = LONGEST) -> str:
     """`text` for the inside of a line or a cell of GitHub's Markdown: no markup, HTML, link, mention or reference."""
-    marked = _MARKED.sub(r"\\\1", short(text, longest))
+    marked = _LEADING.sub(r"\1\\\2", _MARKED.sub(r"\\\1", short(text, longest) or NOTHING))
     return _LIVE.sub(lambda match: f"{match.group()}{APART}", marked)
 
 
