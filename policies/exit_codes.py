@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterable
 from typing import final
 
+from policies.budget import BudgetVerdict, Outcome
 from policies.estimate.model import Estimate
 from policies.rules.model import Finding, Severity
 
@@ -30,16 +31,25 @@ class ExitCode(enum.IntEnum):
     CLOUD_FAILED = 5, "cloud API or credentials failed"
 
 
-def judge(estimate: Estimate, findings: Iterable[Finding], *, allow_stale: bool = False) -> ExitCode:
+def judge(
+    estimate: Estimate,
+    findings: Iterable[Finding],
+    *,
+    allow_stale: bool = False,
+    budgets: Iterable[BudgetVerdict] = (),
+) -> ExitCode:
     """The exit code of a stack that is to be judged.
 
-    A violation outweighs a doubt: VIOLATED where an unwaived finding has severity error, else UNDECIDED where the
-    total is a lower bound, a rule met an unknown value, or a price is stale or undated (unless `allow_stale`).
+    A violation outweighs a doubt: VIOLATED where an unwaived finding has severity error or a budget is violated, else
+    UNDECIDED where the total is a lower bound, a rule met an unknown value, a budget cannot be decided, or a price is
+    stale or undated (unless `allow_stale`).
     """
     open_findings = [finding for finding in findings if not finding.waived]
-    if any(finding.severity is Severity.ERROR and finding.decided for finding in open_findings):
+    outcomes = {verdict.outcome for verdict in budgets}
+    wrong = any(finding.severity is Severity.ERROR and finding.decided for finding in open_findings)
+    if wrong or Outcome.VIOLATED in outcomes:
         return ExitCode.VIOLATED
     doubtful = not estimate.complete or any(not finding.decided for finding in open_findings)
-    if doubtful or not (estimate.fresh or allow_stale):
+    if doubtful or Outcome.UNDECIDED in outcomes or not (estimate.fresh or allow_stale):
         return ExitCode.UNDECIDED
     return ExitCode.FINE

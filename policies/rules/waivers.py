@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from policies.errors import InputError
+from policies.rules.budgets import BUDGET_RULES
 from policies.rules.model import Waiver
 from policies.rules.registry import rule
 
@@ -79,6 +80,8 @@ def _fault(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         return f" is {_shown(value)}; it must be text that is not empty"
     if field == "rule":
+        if value in BUDGET_RULES:
+            return f" is {value}, which nobody waives: a budget that is to be larger is given a larger limit"
         try:
             rule(value)
         except InputError as error:

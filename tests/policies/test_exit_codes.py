@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from policies.budget import BudgetVerdict, Outcome
 from policies.estimate.model import CostComponent, Estimate, Freshness, ResourceEstimate, Unpriced
 from policies.exit_codes import ExitCode, judge
 from policies.money import Amount
@@ -66,6 +67,28 @@ def test_the_exit_code_of_a_judged_stack(
     estimate: Estimate, findings: tuple[Finding, ...], allow_stale: bool, expected: ExitCode
 ) -> None:
     assert judge(estimate, findings, allow_stale=allow_stale) is expected
+
+
+KEPT = BudgetVerdict(
+    name="total", limit=Decimal(10), amount=LINE.amount, outcome=Outcome.KEPT, message="1.70 /month is within"
+)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "findings", "expected"),
+    [
+        ((Outcome.KEPT,), (), ExitCode.FINE),
+        ((Outcome.KEPT, Outcome.UNDECIDED), (WARNING,), ExitCode.UNDECIDED),
+        ((Outcome.UNDECIDED, Outcome.VIOLATED), (), ExitCode.VIOLATED),
+        ((Outcome.UNDECIDED,), (ERROR,), ExitCode.VIOLATED),
+        ((Outcome.VIOLATED,), (UNDECIDED,), ExitCode.VIOLATED),
+    ],
+)
+def test_a_budget_weighs_as_a_finding_does(
+    outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...], expected: ExitCode
+) -> None:
+    budgets = [replace(KEPT, outcome=outcome) for outcome in outcomes]
+    assert judge(stack(), findings, budgets=budgets) is expected
 
 
 def test_the_codes_are_those_that_scripts_rely_on() -> None:
