@@ -52,6 +52,20 @@ class Change:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class PolicyResult:
+    """What a policy pack inside Pulumi said during a preview: somebody else's finding."""
+
+    urn: str
+    """The resource; empty where the policy is about the stack."""
+    pack: str
+    policy: str
+    message: str
+    mandatory: bool
+    """Whether Pulumi itself fails on it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """All that one file or one program says."""
 
@@ -70,5 +84,7 @@ class Reading:
     """Creations that were interrupted: they may exist and bill, and are outside every total."""
     config: Mapping[str, Value] = field(default_factory=dict)
     """Configuration by full name, as text; SECRET in place of what is secret."""
+    policy_results: tuple[PolicyResult, ...] = ()
+    """What Pulumi's own policy packs found; none where the source does not carry them, as `preview --json` does not."""
     notes: tuple[str, ...] = ()
     """What a reader of the result should know: an unknown op, a trailing text that was cut."""
