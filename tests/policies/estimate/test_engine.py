@@ -118,7 +118,7 @@ def test_the_stack_providers_and_components_are_not_listed(make: Make, price_sta
 
 
 @pytest.mark.parametrize(
-    "token", ["gcp:container/cluster:Cluster", "aws:ec2/instance:Instance", "gcp:compute/storagePool:StoragePool"]
+    "token", ["gcp:redis/instance:Instance", "aws:ec2/instance:Instance", "gcp:sql/databaseInstance:DatabaseInstance"]
 )
 def test_a_type_that_nobody_knows_is_unpriced_and_never_free(make: Make, price_stack: PriceStack, token: str) -> None:
     found = price_stack(make(token))
