@@ -6,6 +6,7 @@ import enum
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final, final
 
 from policies.budget import BudgetVerdict, Outcome
@@ -19,6 +20,9 @@ BUDGET_RULE: Final = "BUDGET-LIMIT"
 """Id under which programs are told of a budget."""
 BUDGET_TITLE: Final = "The stack keeps its budgets"
 BUDGET_REMEDY: Final = "Make the largest parts smaller or fewer, or raise the budget."
+
+PROGRAM: Final = "Pulumi.yaml"
+"""Where a result lies whose source is no file: a forge shows none without one."""
 
 
 @final
@@ -77,6 +81,12 @@ def counts(report: StackReport) -> str:
 def stack_urn(report: StackReport) -> str:
     """The URN of the stack itself, where a budget belongs."""
     return f"urn:pulumi:{report.stack}::{report.project}::{STACK_TYPE}::{report.project}-{report.stack}"
+
+
+def source_file(report: StackReport) -> str:
+    """The file in which results lie, with forward slashes."""
+    place = report.place.strip()
+    return PROGRAM if place in ("", "-") else PurePath(place).as_posix()
 
 
 def _counted(number: Counter[Standing]) -> Iterator[str]:

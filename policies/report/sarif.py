@@ -7,13 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
 from policies.money import plain
 from policies.report.escapes import line
-from policies.report.issues import Issue, Standing, issues
+from policies.report.issues import Issue, Standing, issues, source_file
 from policies.report.stack import StackReport
 from policies.rules.model import Severity
 
@@ -21,8 +20,6 @@ SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 OPEN_LEVEL: Final = "none"
 """What the standard demands of a result that is no failure."""
-PROGRAM: Final = "Pulumi.yaml"
-"""Where a result lies whose source is no file: code scanning shows none without one."""
 
 
 def stack_sarif(report: StackReport) -> str:
@@ -36,7 +33,9 @@ def stack_sarif(report: StackReport) -> str:
                 "tool": {"driver": {"name": "spotrail", **_version(), "rules": list(_rules(found))}},
                 "automationDetails": {"id": line(f"spotrail/{report.project}/{report.stack}/")},
                 "results": list(
-                    _results(found, _uri(report.place), f"monthlyCost{report.change.after.currency.capitalize()}")
+                    _results(
+                        found, _uri(source_file(report)), f"monthlyCost{report.change.after.currency.capitalize()}"
+                    )
                 ),
                 "columnKind": "unicodeCodePoints",
             }
@@ -104,7 +103,4 @@ def _fingerprint(issue: Issue) -> str:
 
 def _uri(place: str) -> str:
     """The source as a URI reference."""
-    if place in ("", "-"):
-        return PROGRAM
-    path = PurePath(place).as_posix()
-    return ("file://" if path.startswith("/") else "") + quote(path, safe="/", errors="replace")
+    return ("file://" if place.startswith("/") else "") + quote(place, safe="/", errors="replace")
