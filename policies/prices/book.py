@@ -30,6 +30,7 @@ __all__ = [
     "Tier",
     "load_book",
     "shipped_book",
+    "shipped_path",
 ]
 
 AGES: Final = {PriceModel.SPOT: (30, 45)}
@@ -182,7 +183,12 @@ def load_book(path: str | Path) -> PriceBook:
 @cache
 def shipped_book() -> PriceBook:
     """The newest book that comes with spotrail. Raises BookError where its file was changed by hand."""
-    return load_book(max((Path(__file__).parent / "data").glob("*.csv")))
+    return load_book(shipped_path())
+
+
+def shipped_path() -> Path:
+    """Where the newest book that comes with spotrail lies."""
+    return max((Path(__file__).parent / "data").glob("*.csv"))
 
 
 def _price(lines: Sequence[Line]) -> Price:

@@ -11,7 +11,7 @@ import hashlib
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, final
@@ -64,17 +64,21 @@ def read_book(path: Path) -> Checked:
         data = path.read_bytes()
     except OSError as error:
         raise BookError(f"{path}: cannot be read: {error.strerror}") from error
-    digest = hashlib.sha256(data).hexdigest()
     provenance = read_provenance(path.with_suffix(".toml"))
-    if provenance is not None:
-        _check_digest(path, digest, provenance)
-    lines = tuple(_lines(path.name, _text(path.name, data)))
-    newest = max((line.as_of for line in lines if line.as_of), default=None)
+    if provenance is None:
+        return check_book(path.name, data)
+    _check_digest(path, hashlib.sha256(data).hexdigest(), provenance)
+    return replace(check_book(path.name, data), as_of=provenance.as_of)
+
+
+def check_book(file: str, data: bytes) -> Checked:
+    """Check the bytes of the book `file`, which need not lie anywhere. Raises BookError for the first mistake."""
+    lines = tuple(_lines(file, _text(file, data)))
     return Checked(
-        lines=_grouped(path.name, lines),
-        currency=_one_currency(path.name, lines),
-        as_of=provenance.as_of if provenance else newest,
-        sha256=digest,
+        lines=_grouped(file, lines),
+        currency=_one_currency(file, lines),
+        as_of=max((line.as_of for line in lines if line.as_of), default=None),
+        sha256=hashlib.sha256(data).hexdigest(),
     )
 
 

@@ -1,0 +1,71 @@
+"""What the Cloud Billing Catalog says about one SKU. How it is bought is told by its words, not by its usage type."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, final
+
+_BOUND: Final = re.compile(r"\b(?:Commitment|Flex[- ]?start|Calendar Mode|Defined Duration|DWS)\b", re.IGNORECASE)
+"""Commitments and Dynamic Workload Scheduler: their own prices, and beside the on-demand ones in the catalogue."""
+_SPOT: Final = re.compile(r"\b(?:Spot|Preemptible)\b", re.IGNORECASE)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """One step of a price as the catalogue has it."""
+
+    start: Decimal
+    """Quantity, in usage units, from which the step holds."""
+    price: Decimal
+    """Of one usage unit: units and nanos put together."""
+    currency: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Pricing:
+    """A price that holds from some time on."""
+
+    effective: datetime.datetime | None
+    """With a time zone; None where the catalogue gives no time, which means always."""
+    usage_unit: str
+    """`GiBy.mo`, `h`, ..."""
+    rates: tuple[Rate, ...]
+    """In the order of the catalogue; may be empty."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sku:
+    """One entry of the catalogue."""
+
+    sku_id: str
+    description: str
+    family: str
+    """Resource family: `Compute`, `Storage`, `Network`."""
+    group: str
+    """Resource group: `CPU`, `SSD`, `TPU`, ..."""
+    usage_type: str
+    """`OnDemand`, `Preemptible`, `Commit1Yr`: wrong for many accelerators and some commitments."""
+    regions: tuple[str, ...]
+    """All regions that it is for, or `global`."""
+    pricings: tuple[Pricing, ...]
+
+    @property
+    def bound(self) -> bool:
+        """Whether it is a commitment or a reservation in time."""
+        return bool(_BOUND.search(self.description)) or self.usage_type.startswith("Commit")
+
+    @property
+    def spot(self) -> bool:
+        """Whether it is spot capacity. Preemptible TPUs have the usage type OnDemand, so only the words count."""
+        return bool(_SPOT.search(self.description))
+
+    def in_force(self, now: datetime.datetime) -> Pricing | None:
+        """The latest pricing that holds already; None where there is none yet."""
+        begun = [pricing for pricing in self.pricings if pricing.effective is None or pricing.effective <= now]
+        return max(begun, key=lambda pricing: (pricing.effective is not None, pricing.effective or now), default=None)
