@@ -1,0 +1,67 @@
+"""A first preview, with values that nobody can see yet: what can be judged is judged, the rest is counted apart."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from policies.estimate.engine import estimate
+from policies.exit_codes import ExitCode, judge
+from policies.prices.book import shipped_book
+from policies.resources import SECRET, UNKNOWN, Opaque, Resource, ResourceSet, Value
+from policies.rules.engine import Judgement, run_rules
+from policies.rules.model import Severity
+from policies.usage import Usage
+
+TODAY = datetime.date(2026, 11, 29)
+DISK = "gcp:compute/disk:Disk"
+LABELS = {"owner": "ml", "env": "dev", "ttl": "7d", "managed-by": "spotrail"}
+
+
+def disk(name: str, **inputs: Value) -> Resource:
+    found: dict[str, Value] = {"type": "hyperdisk-ml", "zone": "us-central1-b", "labels": LABELS}
+    return Resource(urn=f"urn:pulumi:dev::acme::{DISK}::{name}", type=DISK, name=name, inputs=found | inputs)
+
+
+def judged(*disks: Resource) -> tuple[Judgement, ExitCode]:
+    stack = ResourceSet(disks)
+    priced = estimate(stack, Usage(), shipped_book(), TODAY)
+    result = run_rules(stack, priced, TODAY)
+    return result, judge(priced, result.findings)
+
+
+def told(result: Judgement, rule: str) -> list[tuple[str, Severity, bool]]:
+    return [(each.urn[-2:], each.severity, each.decided) for each in result.findings if each.rule.id == rule]
+
+
+FAST = disk("D2", size=100, provisionedThroughput=1_200_000)
+
+
+@pytest.mark.parametrize("hidden", [UNKNOWN, SECRET])
+def test_a_violation_elsewhere_is_found_beside_what_cannot_be_judged(hidden: Opaque) -> None:
+    result, code = judged(disk("D1", size=hidden, provisionedThroughput=400), FAST)
+    assert told(result, "DISK-LIMITS") == [("D2", Severity.ERROR, True), ("D1", Severity.INFO, False)]
+    assert code is ExitCode.VIOLATED
+    (apart,) = [each for each in result.findings if each.rule.id == "DISK-LIMITS" and not each.decided]
+    assert apart.message == f"cannot tell yet: size is {hidden.value}"
+
+
+def test_alone_it_cannot_be_decided() -> None:
+    result, code = judged(disk("D1", size=UNKNOWN, provisionedThroughput=400))
+    assert told(result, "DISK-LIMITS") == [("D1", Severity.INFO, False)]
+    assert not [each for each in result.findings if each.decided and each.severity is Severity.ERROR]
+    assert "DISK-LIMITS" not in {each.id for each in result.passed}
+    assert code is ExitCode.UNDECIDED
+
+
+def test_a_rule_about_something_else_judges_both() -> None:
+    bare = [disk("D1", size=UNKNOWN, labels=None), disk("D2", size=100, provisionedThroughput=400, labels={})]
+    result, _ = judged(*bare)
+    assert told(result, "DISK-LABELS") == [("D1", Severity.WARNING, True), ("D2", Severity.WARNING, True)]
+
+
+def test_known_at_last_it_is_an_error_again() -> None:
+    result, code = judged(disk("D1", size=100, provisionedThroughput=1_200_000))
+    assert told(result, "DISK-LIMITS") == [("D1", Severity.ERROR, True)]
+    assert code is ExitCode.VIOLATED
