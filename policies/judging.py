@@ -2,15 +2,65 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from collections.abc import Sequence
 from typing import Final
 
-from policies.changes import Reading
+from policies.budget import Budget, judge_budgets
+from policies.changes import Reading, SourceKind
+from policies.estimate.change import estimate_change
+from policies.exit_codes import judge
+from policies.prices.book import PriceBook
+from policies.report.plan import usage_words
+from policies.report.stack import StackReport
 from policies.resources import Value
+from policies.rules.engine import run_rules
 from policies.rules.model import Waiver
 from policies.rules.waivers import PLACE, read_waivers
+from policies.usage import Usage
 
 STACK_FILE: Final = "Pulumi.{stack}.yaml"
+NO_POLICY_RESULTS: Final = "no policy results in this input: Pulumi writes none into a preview; our own rules were run"
+
+
+def stack_report(
+    reading: Reading,
+    usage: Usage,
+    book: PriceBook,
+    as_of: datetime.date,
+    *,
+    place: str,
+    waivers: Sequence[Waiver] = (),
+    budgets: Sequence[Budget] = (),
+    allow_stale: bool = False,
+    next_steps: Sequence[str] = (),
+) -> StackReport:
+    """Price what a source says, and judge it by the rules and by budgets; waived is what it waives, and `waivers` too.
+
+    `place` is what a report calls the source. Raises InputError for a waiver that cannot be.
+    """
+    change = estimate_change(reading, usage, book, as_of)
+    covering = (*configured_waivers(reading), *waivers)
+    judgement = run_rules(reading.after, change.after, as_of, covering, book=book, changes=reading.changes)
+    verdicts = judge_budgets(budgets, change, reading.after, allow_stale=allow_stale)
+    return StackReport(
+        project=reading.project,
+        stack=reading.stack,
+        kind=reading.kind,
+        place=place,
+        change=change,
+        findings=judgement.findings,
+        passed=tuple(rule.id for rule in judgement.passed),
+        budgets=verdicts,
+        book_as_of=book.as_of,
+        book_sha256=book.sha256,
+        as_of=as_of,
+        usage=usage_words(usage),
+        notes=(*reading.notes, *((NO_POLICY_RESULTS,) if reading.kind is SourceKind.PREVIEW else ())),
+        next_steps=tuple(next_steps),
+        verdict=judge(change.after, judgement.findings, allow_stale=allow_stale, budgets=verdicts),
+    )
 
 
 def configured_waivers(reading: Reading) -> tuple[Waiver, ...]:

@@ -21,6 +21,9 @@ import click
 
 COMMANDS: Final = {
     "plan": ("scripts.plan", "Price a stack before it exists: resources, components, findings, total."),
+    "estimate": ("scripts.estimate", "Price a preview (before, after, difference) or a state, from Pulumi's files."),
+    "diff": ("scripts.diff", "Show what one stack costs beyond another, resource by resource."),
+    "check": ("scripts.check", "Judge a stack by rules and budgets, with one exit code an outcome: the gate for CI."),
 }
 INTERRUPTED: Final = 128 + signal.SIGINT
 """As shells say it."""

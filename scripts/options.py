@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 from pathlib import Path
 from typing import final
 
@@ -66,6 +67,22 @@ class Writable(click.ParamType[Path]):
         return path
 
 
+@final
+class DataFormat(enum.Enum):
+    """How an estimate is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+data_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(DataFormat, case_sensitive=False),
+    default=DataFormat.TABLE,
+    show_default=True,
+    help="A table for people, or strict JSON (spotrail.estimate/1).",
+)
 prices = click.option(
     "--prices",
     type=Readable(most=64),

@@ -7,7 +7,7 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
@@ -22,7 +22,20 @@ PIPED_WIDTH: Final = 100
 QUOTED: Final = 20
 """Lines that are quoted of what somebody else said."""
 PLAIN: Final = str.maketrans(
-    {"─": "-", "│": "|", "├": "|", "└": "`", "·": "-", "×": "x", "…": ".", "▲": "!", "✗": "x", "✓": "v"}
+    {
+        "─": "-",
+        "│": "|",
+        "├": "|",
+        "└": "`",
+        "·": "-",
+        "×": "x",
+        "…": ".",
+        "▲": "!",
+        "✗": "x",
+        "✓": "v",
+        "≥": ">",
+        "±": "~",
+    }
 )
 """What stands for a sign of the table where the encoding of standard output has none (LC_ALL=C)."""
 _LENIENT: Final = "spotrail.plain"
@@ -37,6 +50,16 @@ def console(stream: IO[str]) -> Console:
     width = int(columns) if columns.isdecimal() and int(columns) > 0 else PIPED_WIDTH
     # With a height too, rich does not read COLUMNS itself.
     return Console(file=stream, width=width, height=1, force_terminal=False, color_system=None)
+
+
+def write_lines(lines: Callable[[int], Iterable[Text]], stream: IO[str]) -> None:
+    """Write the lines of a report, made for the width of `stream`, to it."""
+    page = console(stream)
+    # Captured first: rich would end the process itself when the reader of a pipe leaves.
+    with page.capture() as table:
+        for line in lines(page.width):
+            page.print(line, soft_wrap=True, highlight=False)
+    stream.write(table.get())
 
 
 @contextlib.contextmanager

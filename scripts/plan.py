@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import datetime
-import enum
 from pathlib import Path
-from typing import final
 
 import click
 
 from scripts import options, output
 
 
-@final
-class Format(enum.Enum):
-    """How a plan is written."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 @click.command(name="plan", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("env")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(Format, case_sensitive=False),
-    default=Format.TABLE,
-    show_default=True,
-    help="A table for people, or strict JSON (spotrail.estimate/1).",
-)
+@options.data_format
 @options.usage
 @options.prices
 @options.as_of
@@ -41,7 +24,7 @@ class Format(enum.Enum):
 @options.quiet
 def command(
     env: str,
-    form: Format,
+    form: options.DataFormat,
     usage: Path | None,
     prices: Path | None,
     as_of: datetime.date,
@@ -80,7 +63,7 @@ def command(
     if not quiet:
         output.quote("the program said:", seen.log)
     with output.opened(output_file) as stream:
-        if form is Format.JSON:
+        if form is options.DataFormat.JSON:
             stream.write(plan_json(report))
         else:
             page = output.console(stream)

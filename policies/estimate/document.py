@@ -10,11 +10,13 @@ from typing import Any, Final, NoReturn, final
 
 from policies.errors import InputError
 from policies.estimate.model import CostComponent, Estimate, Freshness, ResourceEstimate, UnknownInput, Unpriced
-from policies.money import Amount
+from policies.money import Amount, plain
 from policies.resources import Resource
 
 SCHEMA: Final = "spotrail.estimate/1"
 _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
+ROUNDING: Final = Decimal("0.000001")
+"""A component is kept to 12 places, where a month of it has no exact decimal; the total is that of the exact parts."""
 GONE: Final = "delete"
 """The op of an entry that will not stand."""
 
@@ -67,8 +69,10 @@ class _Document:
                 f"{self._place}: has no total: the preview that it was made from hides unchanged resources.\n"
                 "  Make it from `pulumi preview --json --show-sames`, or from a state file."
             )
-        if top.get("monthly") is not None and self._number(top, "monthly", "") != found.amount.monthly:
-            self._refuse("monthly", top["monthly"], f"the sum of the components, {found.amount.monthly:f}")
+        if top.get("monthly") is None:
+            return
+        if abs(self._number(top, "monthly", "") - found.amount.monthly) > ROUNDING:
+            self._refuse("monthly", top["monthly"], f"the sum of the components, {plain(found.amount.monthly)}")
 
     def _resource(self, entry: Any, at: str, freshness: Freshness) -> ResourceEstimate:
         urn = self._text(entry, "urn", at)
@@ -84,9 +88,18 @@ class _Document:
                 for part in self._list(entry, "unknown", at)
             ),
             unpriced=tuple(
-                Unpriced(item=self._text(part, "item", at), reason=self._text(part, "reason", at))
-                for part in self._list(entry, "unpriced", at)
+                self._unpriced(part, f"{at}.unpriced[{place}]")
+                for place, part in enumerate(self._list(entry, "unpriced", at))
             ),
+        )
+
+    def _unpriced(self, part: Any, at: str) -> Unpriced:
+        counted = self._mapping(part, at).get("quantity") is not None
+        return Unpriced(
+            item=self._text(part, "item", at),
+            reason=self._text(part, "reason", at),
+            quantity=self._number(part, "quantity", at) if counted else None,
+            unit=self._text(part, "unit", at),
         )
 
     def _component(self, part: Any, at: str, freshness: Freshness) -> CostComponent:

@@ -9,6 +9,7 @@ from typing import final
 from policies.budget import BudgetVerdict
 from policies.changes import SourceKind
 from policies.estimate.change import ChangeEstimate
+from policies.exit_codes import ExitCode
 from policies.rules.model import Finding
 
 
@@ -40,3 +41,5 @@ class StackReport:
     """What the reader of the source noted."""
     next_steps: tuple[str, ...] = ()
     """Commands that may come next."""
+    verdict: ExitCode = ExitCode.FINE
+    """What a judge of it exits with: FINE, VIOLATED or UNDECIDED."""

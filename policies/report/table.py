@@ -41,6 +41,7 @@ def plan_lines(report: PlanReport, width: int, *, show_passed: bool = False) -> 
     yield from free_line(report.estimate, page)
     yield Text()
     yield from doubts(report.estimate, page)
+    yield from note_lines(report.estimate.notes, page)
     for once in report.estimate.one_off:
         yield from _one_off(once, page)
     yield from _quotas(report.quotas, page)
@@ -141,7 +142,7 @@ def free_line(estimate: Estimate, page: Page) -> Iterator[Text]:
 
 
 def doubts(estimate: Estimate, page: Page) -> Iterator[Text]:
-    """What the total does not count, which prices are doubtful, and what was noted."""
+    """What the total does not count, and that prices are doubtful."""
     if estimate.complete:
         yield from page.paragraph("Not counted: nothing.")
     else:
@@ -151,7 +152,11 @@ def doubts(estimate: Estimate, page: Page) -> Iterator[Text]:
                 yield from page.paragraph(f"{found.resource.name}: {reason}", "   ", hanging="     ")
     if estimate.doubtful:
         yield from page.paragraph(f"{MARK} stale or undated: used, and no ground for a budget", hanging="   ")
-    for note in estimate.notes:
+
+
+def note_lines(notes: Iterable[str], page: Page) -> Iterator[Text]:
+    """What was noted, one paragraph each."""
+    for note in notes:
         yield from page.paragraph(f"Note: {note}", hanging="       ")
 
 

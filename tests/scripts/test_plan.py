@@ -1,80 +1,31 @@
 """`spotrail plan` on the real program and the real stacks, and on mistakes in them.
 
-Most of it runs in this process, and stacks that nothing has changed are previewed once: what differs between these
-tests comes after the preview. How it behaves as a process is in test_process.py.
+Most of it runs in this process. How it behaves as a process is in test_process.py.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
 import pytest
-
-import infra.preview
-from scripts.cli import run
 
 ROOT = Path(__file__).parent.parent.parent
 AS_OF = ("--as-of", "2026-11-29")
 STACKS = ("dev", "staging", "prod")
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Ran:
-    """What came of a command."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Command: TypeAlias = Callable[..., Ran]
-
-
-def refuse_constant(name: str) -> None:
-    raise AssertionError(f"{name} is not JSON")
-
-
-def parsed(ran: Ran) -> dict[str, Any]:
-    assert (ran.returncode, ran.stderr) == (0, "")
-    document: dict[str, Any] = json.loads(ran.stdout, parse_constant=refuse_constant, parse_float=refuse_constant)
-    return document
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_previews() -> Iterator[None]:
-    """One preview of each stack for all tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(infra.preview, "preview", functools.cache(infra.preview.preview))
-        yield
-
-
-@pytest.fixture
-def spotrail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs a command line in a folder, with more environment variables."""
-
-    def ran(*arguments: str, cwd: Path = ROOT, **more: str) -> Ran:
-        monkeypatch.chdir(cwd)
-        for name, value in more.items():
-            monkeypatch.setenv(name, value)
-        code = run(arguments)
-        said = capsys.readouterr()
-        return Ran(returncode=code, stdout=said.out, stderr=said.err)
-
-    return ran
+Command: TypeAlias = Callable[..., Any]
 
 
 @pytest.fixture
 def planned(spotrail: Command) -> Callable[..., dict[str, Any]]:
     """The plan of a stack as JSON."""
-    return lambda *arguments, cwd=ROOT: parsed(spotrail("plan", *arguments, "--format", "json", *AS_OF, cwd=cwd))
+    return lambda *arguments, cwd=ROOT: spotrail("plan", *arguments, "--format", "json", *AS_OF, cwd=cwd).document
 
 
 @pytest.fixture(params=STACKS)
@@ -270,7 +221,7 @@ def test_the_report_goes_to_a_file_whole_or_not_at_all(spotrail: Command, tmp_pa
     assert spotrail("plan", "nosuch", "--output", str(out)).returncode == 2
     assert out.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
-    assert parsed(spotrail("plan", "dev", "--format", "json", "--output", "-", *AS_OF)) == json.loads(before)
+    assert spotrail("plan", "dev", "--format", "json", "--output", "-", *AS_OF).document == json.loads(before)
 
 
 def test_help_teaches(spotrail: Command) -> None:

@@ -1,0 +1,97 @@
+"""Two estimates side by side: what the second costs beyond the first, resource by resource."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+from policies.changes import Op, SourceKind
+from policies.errors import InputError
+from policies.estimate.change import ChangedResource, ChangeEstimate
+from policies.estimate.model import Estimate, ResourceEstimate
+from policies.prices.book import PriceBook
+from policies.report.stack import StackReport
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of two stacks that are compared: what will stand, and what its source does not show."""
+
+    name: str
+    after: Estimate
+    before: Estimate | None = None
+    """What stands, where the source is a preview."""
+    hidden: int = 0
+    """Resources that stand and that the source does not show."""
+    possible: tuple[ResourceEstimate, ...] = ()
+    """What interrupted creations may cost, outside the total."""
+    notes: tuple[str, ...] = ()
+    """What its reader noted."""
+    project: str = ""
+    stack: str = ""
+    """Empty where the source does not say."""
+
+
+def compare(first: Side, second: Side) -> ChangeEstimate:
+    """The change that leads from the first to the second. Raises InputError for different currencies.
+
+    Previews that hide unchanged resources are taken for previews of one stack: what only the other shows to change
+    stands unchanged in the one that hides it.
+    """
+    if first.after.currency != second.after.currency:
+        raise InputError(
+            f"{first.name} is in {first.after.currency} and {second.name} in {second.after.currency}; "
+            "price both with one book"
+        )
+    one, two = _completed(first, second), _completed(second, first)
+    old, new = _by_urn(one), _by_urn(two)
+    resources = tuple(_changed(urn, old.get(urn), new.get(urn)) for urn in dict.fromkeys((*old, *new)))
+    hidden = max(first.hidden, second.hidden)
+    return ChangeEstimate(resources=resources, before=one, after=two, hidden=hidden, possible=second.possible)
+
+
+def comparison_report(
+    first: Side, second: Side, book: PriceBook, as_of: datetime.date, *, usage: tuple[str, ...]
+) -> StackReport:
+    """What is to be said of `compare`: no rule is run, both sides are shown as they are."""
+    return StackReport(
+        project=second.project or first.project,
+        stack=second.stack or first.stack or second.name,
+        kind=SourceKind.PREVIEW,
+        place=f"{first.name} {second.name}",
+        change=compare(first, second),
+        book_as_of=book.as_of,
+        book_sha256=book.sha256,
+        as_of=as_of,
+        usage=usage,
+        notes=tuple(f"{side.name}: {note}" for side in (first, second) for note in side.notes),
+    )
+
+
+def _completed(side: Side, other: Side) -> Estimate:
+    """`side` with what it hides and the other shows, as that stands."""
+    if not side.hidden or other.before is None:
+        return side.after
+    shown = {*_by_urn(side.after), *(_by_urn(side.before) if side.before else ())}
+    found = tuple(each for each in other.before.resources if each.resource.urn not in shown)
+    return replace(side.after, resources=(*side.after.resources, *found))
+
+
+def _changed(urn: str, old: ResourceEstimate | None, new: ResourceEstimate | None) -> ChangedResource:
+    if old is None or new is None:
+        return ChangedResource(urn=urn, op=Op.CREATE if old is None else Op.DELETE, before=old, after=new)
+    return ChangedResource(urn=urn, op=Op.SAME if _priced(old) == _priced(new) else Op.UPDATE, before=old, after=new)
+
+
+def _priced(found: ResourceEstimate) -> tuple[object, ...]:
+    """What makes two prices the same: the lines and what is missing, whatever they are called or noted."""
+    lines = tuple((line.item, line.quantity, line.unit, line.amount) for line in found.components)
+    missing = tuple((part.item, part.reason) for part in found.unpriced)
+    return lines, missing, tuple((part.path, part.reason) for part in found.unknown)
+
+
+def _by_urn(estimate: Estimate) -> Mapping[str, ResourceEstimate]:
+    return {found.resource.urn: found for found in estimate.resources}
