@@ -10,7 +10,7 @@ from typing import Final, final
 from policies.estimate.market import Market, unknown
 from policies.estimate.model import UnknownInput
 from policies.prices.book import PriceModel
-from policies.resources import Opaque, Resource, ResourceError, dig
+from policies.resources import Opaque, Resource, ResourceError, dig, dotted
 
 RESERVED_NOTE: Final = "reserved: priced on demand; a commitment may make it cheaper"
 
@@ -90,6 +90,29 @@ def vm_capacity(resource: Resource, market: Market) -> Capacity | UnknownInput:
         _refuse_other_terms(resource, terms, reservation=reservation)
         return _compared(Capacity.SPOT, market)
     return Capacity.RESERVED if reservation and terms is Capacity.ON_DEMAND else terms
+
+
+def node_capacity(pool: Resource, market: Market, *at: str | int) -> Capacity | UnknownInput:
+    """The terms of the nodes of a GKE pool, described at the path `at`. Raises ResourceError for a contradiction."""
+    config = (*at, "nodeConfig")
+    paths = {
+        Capacity.SPOT: ((*config, "spot"), (*config, "preemptible")),
+        Capacity.FLEX_START: ((*config, "flexStart"), (*at, "queuedProvisioning", "enabled")),
+    }
+    asked_for = []
+    for terms, flags in paths.items():
+        for path in flags:
+            found = pool.flag(*path)
+            if isinstance(found, Opaque):
+                return unknown(found, *path, decides="which prices hold")
+            if found:
+                asked_for.append(terms)
+    if pool.value(*config, "reservationAffinity", "consumeReservationType") == "SPECIFIC_RESERVATION":
+        asked_for.append(Capacity.RESERVED)
+    if len(set(asked_for)) > 1:
+        both = " and ".join(terms.value for terms in dict.fromkeys(asked_for))
+        raise ResourceError(f"{pool.urn}: {dotted(config)} asks for {both}; capacity is one of the two: leave one out")
+    return _compared(asked_for[0] if asked_for else Capacity.ON_DEMAND, market)
 
 
 def _refuse_other_terms(resource: Resource, terms: Capacity, *, reservation: bool) -> None:

@@ -111,7 +111,7 @@ def machine_type_of(resource: Resource) -> str | UnknownInput:
 def fleet_parts(market: Market, resource: Resource, fleet: Fleet) -> Iterator[Part]:
     """Everything about `fleet` that bills while it runs; `resource` is the instance or template that describes it."""
     yield from machine_parts(market, fleet)
-    yield from _accelerator_parts(resource, fleet.count)
+    yield from accelerator_parts(resource, fleet.count)
     yield from _scratch_parts(market, resource, fleet)
     yield from _address_parts(market, resource, fleet)
 
@@ -189,14 +189,15 @@ def local_ssd_line(market: Market, gib: int, fleet: Fleet) -> Part:
     return fleet.terms.line(market, "local SSD", item, gib * fleet.count, "GiB-month")
 
 
-def _accelerator_parts(resource: Resource, count: int) -> Iterator[Part]:
-    """GPUs: counted and unpriced, since the book has none."""
-    found = resource.items("guestAccelerators")
+def accelerator_parts(resource: Resource, count: int, *at: str | int) -> Iterator[Part]:
+    """GPUs of `count` machines, described at the path `at`: counted and unpriced, since the book has none."""
+    path = (*at, "guestAccelerators")
+    found = resource.items(*path)
     if isinstance(found, Opaque):
-        yield unknown(found, "guestAccelerators", decides="the GPUs")
+        yield unknown(found, *path, decides="the GPUs")
         return
     for index in range(len(found)):
-        kind, number = (resource.value("guestAccelerators", index, key) for key in ("type", "count"))
+        kind, number = (resource.value(*path, index, key) for key in ("type", "count"))
         name = last_segment(kind) if isinstance(kind, str) else "unknown"
         yield Unpriced(
             item=f"accelerator.{name}",
