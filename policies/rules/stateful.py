@@ -27,7 +27,9 @@ the next one costs a line of configuration."""
 
 
 def staying(resource: Resource) -> str:
-    """Why the cloud keeps it when Pulumi lets go of it; empty where it is deleted."""
+    """Why the cloud keeps it when Pulumi lets go of it; empty where it is deleted, or where Pulumi refuses."""
+    if resource.options.protect:
+        return ""
     if resource.options.retain_on_delete:
         return "retainOnDelete"
     return "deletionPolicy ABANDON" if resource.value("deletionPolicy") == "ABANDON" else ""

@@ -33,6 +33,7 @@ AS_OF = datetime.date(2026, 11, 15)
 TYPES = {
     "Address": "gcp:compute/address:Address",
     "AlertPolicy": "gcp:monitoring/alertPolicy:AlertPolicy",
+    "AnywhereCache": "gcp:storage/anywhereCache:AnywhereCache",
     "AttachedDisk": "gcp:compute/attachedDisk:AttachedDisk",
     "Bucket": "gcp:storage/bucket:Bucket",
     "BucketIAMMember": "gcp:storage/bucketIAMMember:BucketIAMMember",
