@@ -65,7 +65,12 @@ class ResourceUsage:
     preemption_overhead: Decimal = Decimal(0)
     """Spot chip time spent on work that was lost and on restarts, as a fraction: 0.08 is 8 % more chip hours."""
     gib: Decimal = Decimal(0)
-    """GiB held: live bytes of a bucket, a registry's images, the compressed bytes of a snapshot."""
+    """GiB held: live bytes of a bucket, a registry's images, the compressed bytes of a snapshot or of all snapshots
+    that a schedule keeps, what a cache holds."""
+    ingest_gib: Decimal = Decimal(0)
+    """GiB that a cache takes in."""
+    cache_read_gib: Decimal = Decimal(0)
+    """GiB that a cache serves."""
     churn_gib_per_day: Decimal = Decimal(0)
     """GiB deleted or overwritten a day. Soft delete bills them on for its retention: 7 days unless it is set."""
     noncurrent_gib: Decimal = Decimal(0)

@@ -12,6 +12,8 @@ from policies.resources import Opaque, Resource, ResourceSet
 
 FALLBACKS: Final = MappingProxyType({"zone": ("zone",), "region": ("region", "zone")})
 """Inputs of the provider that stand in for an input of the resource."""
+MULTI_REGIONS: Final = (("us-", "us"), ("northamerica-", "us"), ("europe-", "eu"), ("asia-", "asia"))
+"""The multi-region in which a snapshot of a disk of those regions is stored, where nothing is said."""
 
 
 def locate(resource: Resource, resources: ResourceSet, *keys: str, decides: str = "the prices") -> str | UnknownInput:
@@ -32,6 +34,13 @@ def locate(resource: Resource, resources: ResourceSet, *keys: str, decides: str 
         if found:
             return last_segment(found).lower()
     return UnknownInput(path=paths[0], reason=f"set neither here nor on the provider; it decides {decides}")
+
+
+def nearest_multi_region(place: str) -> str | UnknownInput:
+    """Where a snapshot of a disk in that zone or region is stored, where nothing is said."""
+    nearest = next((multi for prefix, multi in MULTI_REGIONS if place.startswith(prefix)), None)
+    reason = f"not set: Google takes the multi-region nearest to {place}, which is not in our table"
+    return nearest or UnknownInput(path="storageLocations", reason=reason)
 
 
 def last_segment(text: str) -> str:

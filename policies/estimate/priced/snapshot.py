@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from policies.estimate.disk_sizes import SNAPSHOT, snapshot_gib, source_disk_gib
-from policies.estimate.location import locate, segment_after
+from policies.estimate.location import locate, nearest_multi_region, segment_after
 from policies.estimate.market import Market, Part, bill, field_of, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
@@ -14,8 +14,6 @@ from policies.resources import Opaque, Resource
 
 IMAGE: Final = "gcp:compute/image:Image"
 UPPER: Final = "at most: the size of the disk; what bills are its compressed bytes"
-MULTI_REGIONS: Final = (("us-", "us"), ("northamerica-", "us"), ("europe-", "eu"), ("asia-", "asia"))
-"""The multi-region in which a snapshot of a disk of those regions is stored, where nothing is said."""
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
@@ -73,11 +71,7 @@ def _location(resource: Resource, market: Market) -> str | UnknownInput:
             else str(first).lower()
         )
     origin = _origin(resource, market)
-    if isinstance(origin, UnknownInput):
-        return origin
-    nearest = next((multi for prefix, multi in MULTI_REGIONS if origin.startswith(prefix)), None)
-    reason = f"not set: Google takes the multi-region nearest to {origin}, which is not in our table"
-    return nearest or UnknownInput(path="storageLocations", reason=reason)
+    return origin if isinstance(origin, UnknownInput) else nearest_multi_region(origin)
 
 
 def _origin(resource: Resource, market: Market) -> str | UnknownInput:
