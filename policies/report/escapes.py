@@ -16,7 +16,8 @@ _MARKED: Final = re.compile(r"([\\`*_{}\[\]<>()#!|~&$^])")
 _LEADING: Final = re.compile(r"^([0-9]*)([-+=.])")
 """What begins a list or a rule at the start of a line."""
 _LIVE: Final = re.compile(r"([@#])|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA: Final = tuple("=+-@＝＋－＠")
+"""What a spreadsheet computes, in both widths; blanks before it are gone by then."""
 
 
 def line(text: str) -> str:

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from policies.estimate.change import ChangedResource
-from policies.estimate.market import HOURLY
 from policies.estimate.model import CostComponent, Estimate, ResourceEstimate, total
 from policies.money import HOURS_PER_MONTH, ZERO, Amount, decimal_of, plain
 from policies.report.escapes import line
 from policies.report.headline import moved
 from policies.report.issues import source_file
+from policies.report.quantities import of_a_month, without_price
 from policies.report.stack import StackReport
 from policies.resources import Resource
 
@@ -133,7 +133,7 @@ def _head(resource: Resource, location: str) -> dict[str, Any]:
 
 
 def _component(part: CostComponent) -> dict[str, Any]:
-    quantity = _quantity(part)
+    quantity = of_a_month(part)
     return {
         "name": line(part.name),
         "unit": part.unit,
@@ -146,21 +146,12 @@ def _component(part: CostComponent) -> dict[str, Any]:
     }
 
 
-def _quantity(part: CostComponent) -> Fraction:
-    """Units a month: of what bills by the hour, the hours that it bills for, be they all or a share of the month."""
-    if part.unit not in HOURLY:
-        return Fraction(part.quantity)
-    if part.unit_price and part.amount:
-        return part.amount.per_month / Fraction(part.unit_price)
-    return Fraction(part.quantity) * HOURS_PER_MONTH
-
-
 def _missing(found: ResourceEstimate) -> Iterator[dict[str, Any]]:
     """What has no price or is not known: never 0."""
     for part in found.unpriced:
-        factor = HOURS_PER_MONTH if part.unit in HOURLY else 1
-        quantity = None if part.quantity is None else plain(part.quantity * factor)
-        yield _without_price(f"{part.item}: {part.reason}", part.unit, quantity)
+        quantity = without_price(part)
+        shown = None if quantity is None else plain(decimal_of(quantity))
+        yield _without_price(f"{part.item}: {part.reason}", part.unit, shown)
     for hidden in found.unknown:
         yield _without_price(f"{hidden.path}: {hidden.reason}", "", None)
 
@@ -216,7 +207,7 @@ def _by_name(found: ResourceEstimate | None) -> dict[tuple[str, str], tuple[Cost
 def _figures(parts: Sequence[CostComponent]) -> tuple[Fraction, Fraction, Fraction]:
     """Quantity and cost of a month, and the price of a unit; 0 where there is no such part."""
     price = Fraction(parts[0].unit_price) if parts else Fraction(0)
-    return sum(map(_quantity, parts), Fraction(0)), total(part.amount for part in parts).per_month, price
+    return sum(map(of_a_month, parts), Fraction(0)), total(part.amount for part in parts).per_month, price
 
 
 def _says_something(part: Mapping[str, Any]) -> bool:
