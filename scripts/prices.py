@@ -167,7 +167,7 @@ def refresh(
     from policies.prices.publishing import refreshed_files
     from policies.prices.refresh import RefreshError
     from policies.prices.refresh import refresh as refreshed_from
-    from policies.prices.tables import difference_summary, difference_table
+    from policies.prices.tables import difference_summary, difference_table, kept_lines
 
     now = datetime.datetime.now(tz=datetime.UTC)
     target = _target(output_file, now.date())
@@ -181,7 +181,7 @@ def refresh(
         click.echo(f"error: {output.printable(str(error))}", err=True)
         return ExitCode.CLOUD_FAILED
     files = refreshed_files(target.name, book, path, found, catalogue, now.date())
-    _print(difference_table(found), None, difference_summary(found))
+    _print(difference_table(found), None, *kept_lines(found), difference_summary(found))
     # The book first: until the new TOML is there, the loader refuses the pair rather than trust half of it.
     for place, text in ((target, files.csv), (target.with_suffix(".toml"), files.toml)):
         with output.opened(place) as stream:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, TypeAlias, final
 
+from policies.money import plain
 from policies.prices.conversion import ConversionError, steps_of
 from policies.prices.patterns import Pattern
 from policies.prices.sku import Sku
@@ -66,10 +67,12 @@ def _answer(pattern: Pattern, found: Sequence[Sku], now: datetime.datetime, curr
 def _read(pattern: Pattern, sku: Sku, now: datetime.datetime, currency: str) -> Answer:
     if not _ID.fullmatch(sku.sku_id):
         return Fault(reason=f'refused: "{sku.sku_id}" is no id of a SKU')
-    pricing = sku.in_force(now)
+    pricings = sku.in_force(now)
     try:
-        if pricing is None:
-            raise ConversionError("it has no price that holds already")
+        if len(pricings) != 1:
+            count = "more than one price" if pricings else "no price"
+            raise ConversionError(f"it has {count} that holds already")
+        (pricing,) = pricings
         steps = steps_of(pricing, pattern.unit, currency)
     except ConversionError as error:
         return Fault(reason=f'refused: {sku.sku_id} "{sku.description}": {error}')
@@ -77,4 +80,4 @@ def _read(pattern: Pattern, sku: Sku, now: datetime.datetime, currency: str) -> 
 
 
 def _said(answer: Answer) -> str:
-    return " then ".join(f"{price:f}" for _, price in answer.tiers) if isinstance(answer, Offer) else "no price"
+    return " then ".join(plain(price) for _, price in answer.tiers) if isinstance(answer, Offer) else "no price"

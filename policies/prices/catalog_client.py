@@ -67,9 +67,10 @@ def read_catalogue(
     except ImportError as error:
         raise InputError(f"google-cloud-billing is not installed ({error}); install it with: {INSTALL}") from None
     try:
-        reader = _Reader(access, say)
-        names = reader.service_names(services)
-        return {service: tuple(reader.skus(service, names[service])) for service in services}
+        with _client(access) as client:
+            reader = _Reader(client, access, say)
+            names = reader.service_names(services)
+            return {service: tuple(reader.skus(service, names[service])) for service in services}
     except GoogleAuthError as error:
         raise CatalogError(
             f"no credentials for the Cloud Billing Catalog: {error}\n"
@@ -83,12 +84,12 @@ def read_catalogue(
 class _Reader:
     """One client with its patience."""
 
-    def __init__(self, access: Access, say: Callable[[str], None]) -> None:
+    def __init__(self, client: billing_v1.CloudCatalogClient, access: Access, say: Callable[[str], None]) -> None:
         from google.api_core.exceptions import ResourceExhausted, ServiceUnavailable
         from google.api_core.retry import Retry, if_exception_type
 
         self._say = say
-        self._client = _client(access)
+        self._client = client
         # Without this the client gives up at the first 429: the method has no retry of its own.
         retry = Retry(
             predicate=if_exception_type(ResourceExhausted, ServiceUnavailable),

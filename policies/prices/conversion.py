@@ -13,6 +13,7 @@ from policies.prices.sku import Pricing, Rate
 _GIB_IN_GB: Final = Decimal(2**30) / Decimal(10**9)
 """1.073741824, exact."""
 _FACTORS: Final = {
+    # A month is a month: the catalogue's own is as long as the calendar's, ours has 730 hours; its price is the same.
     ("GiBy", "GiB"): Decimal(1),
     ("GiBy.h", "GiB-hour"): Decimal(1),
     # The catalogue has some memory by the decimal GB, while Google documents that a GB of memory is a GiB. Of the two

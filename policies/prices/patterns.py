@@ -44,11 +44,11 @@ class Pattern:
     def fits(self, sku: Sku) -> bool:
         """Whether the price of `sku` is a price of the item, bought in the model of the pattern."""
         return (
-            not sku.bound
-            and sku.spot is (self.model is PriceModel.SPOT)
-            and sku.family == self.family
+            sku.family == self.family
             and sku.group in self.groups
             and self.description.fullmatch(sku.description) is not None
+            and not sku.bound
+            and sku.spot is (self.model is PriceModel.SPOT)
         )
 
 

@@ -14,10 +14,11 @@ from policies.prices.refresh import SOURCE, Refreshed
 from policies.prices.sku import Sku
 from policies.prices.writing import BookFiles, book_files
 
-_METHOD: Final = """\
-Refreshed on {day} from the {source}: {taken} prices are from there, by the wording of a SKU (one for each item and
-place, or none). Free tiers of a billing account are left out. {kept} prices that were missing there or not clear, and
-{untouched} that it is not asked for, are as they stood in {old} (sha256 {sha256})."""
+_METHOD: Final = (
+    "Refreshed on {day} from the {source}: {taken} prices are from there, by the wording of a SKU (one for each item "
+    "and place, or none). Free tiers of a billing account are left out. {kept} prices that were missing there or not "
+    "clear, and {untouched} that it is not asked for, are as they stood in {old} (sha256 {sha256})."
+)
 
 
 def refreshed_files(

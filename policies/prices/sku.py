@@ -10,6 +10,7 @@ from typing import Final, final
 
 _BOUND: Final = re.compile(r"\b(?:Commitment|Flex[- ]?start|Calendar Mode|Defined Duration|DWS)\b", re.IGNORECASE)
 """Commitments and Dynamic Workload Scheduler: their own prices, and beside the on-demand ones in the catalogue."""
+_EVER: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _SPOT: Final = re.compile(r"\b(?:Spot|Preemptible)\b", re.IGNORECASE)
 
 
@@ -65,7 +66,8 @@ class Sku:
         """Whether it is spot capacity. Preemptible TPUs have the usage type OnDemand, so only the words count."""
         return bool(_SPOT.search(self.description))
 
-    def in_force(self, now: datetime.datetime) -> Pricing | None:
-        """The latest pricing that holds already; None where there is none yet."""
-        begun = [pricing for pricing in self.pricings if pricing.effective is None or pricing.effective <= now]
-        return max(begun, key=lambda pricing: (pricing.effective is not None, pricing.effective or now), default=None)
+    def in_force(self, now: datetime.datetime) -> frozenset[Pricing]:
+        """The latest pricing that holds already: none where there is none yet, several where they began together."""
+        begun = [(pricing.effective or _EVER, pricing) for pricing in self.pricings]
+        latest = max((start for start, _ in begun if start <= now), default=None)
+        return frozenset(pricing for start, pricing in begun if start == latest)

@@ -20,7 +20,6 @@ from policies.prices.refresh import Difference, Outcome, Refreshed
 
 SCHEMA: Final = "spotrail.prices/1"
 STYLES: Final = {Freshness.FRESH: "", Freshness.AGEING: "yellow", Freshness.STALE: "red", Freshness.UNDATED: "red"}
-_WRAPPED: Final = frozenset({"location", "remarks", "why"})
 _NAMED: Final = 3
 """So many places a line names."""
 
@@ -69,29 +68,32 @@ def age_table(checkup: Checkup) -> Table:
 
 
 def difference_table(refreshed: Refreshed) -> Table:
-    """One row a price that changed or is new, and one for all places of an item that failed for the same reason."""
-    table = _table("item", "model", "location", ">old", ">new", ">change", "why")
+    """One row a price that changed or is new."""
+    table = _table("item", "model", "location", ">old", ">new", ">change", "unit", "SKU")
     for one in refreshed.taken:
         if one.outcome is not Outcome.SAME:
-            change = "new" if one.change is None else f"{one.change:+.1f} %"
             table.add_row(
-                *_texts(one.item, one.model.value, one.location, _lines(one.old), _lines(one.new), change, "")
+                *_texts(one.item, one.model.value, one.location),
+                *(Text(_lines(one.old)), Text(_lines(one.new)), Text(_change(one))),
+                *_texts(one.new[0].unit, one.new[0].sku_id),
             )
-    for group in _alike(refreshed.kept):
-        places = _places([one.location for one in group])
-        table.add_row(
-            *_texts(group[0].item, group[0].model.value, places, _lines(group[0].old) if len(group) == 1 else ""),
-            Text("kept", style="yellow"),
-            *_texts("", group[0].reason),
-        )
     return table
 
 
+def kept_lines(refreshed: Refreshed) -> list[str]:
+    """One line for all places of an item that failed for the same reason."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in refreshed.kept:
+        what = f"{'kept' if one.old else 'not added:'} {one.item} {one.model.value}"
+        groups.setdefault((what, one.reason), []).append(one.location)
+    return [f"{what}, {_places(places)}: {reason}" for (what, reason), places in groups.items()]
+
+
 def difference_summary(refreshed: Refreshed) -> str:
-    """`12 changed, 3 new, 40 the same; 2 kept ...`: one line."""
+    """`12 changed, 3 added, 40 the same; 2 kept ...`: one line."""
     count = {outcome: sum(one.outcome is outcome for one in refreshed.differences) for outcome in Outcome}
     return (
-        f"{count[Outcome.CHANGED]} changed, {count[Outcome.ADDED]} new, {count[Outcome.SAME]} the same; "
+        f"{count[Outcome.CHANGED]} changed, {count[Outcome.ADDED]} added, {count[Outcome.SAME]} the same; "
         f"{count[Outcome.KEPT]} not found or not clear and left as they were; "
         f"{refreshed.untouched} that the catalogue is not asked for"
     )
@@ -102,11 +104,12 @@ def _table(*columns: str) -> Table:
     for column in columns:
         justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
         # Names and figures are for copying, so they stand in one piece; sentences wrap.
-        table.add_column(column.lstrip(">"), justify=justify, overflow="fold", no_wrap=column not in _WRAPPED)
+        table.add_column(column.lstrip(">"), justify=justify, overflow="fold", no_wrap=column != "remarks")
     return table
 
 
 def _texts(*words: str) -> list[Text]:
+    """Without what would move a cursor: locations and ids may come from a book or a catalogue of anybody."""
     return [Text("".join(sign if sign.isprintable() else "?" for sign in word)) for word in words]
 
 
@@ -154,11 +157,10 @@ def _remarks(item: ItemAge) -> str:
     return "; ".join(remarks)
 
 
-def _alike(differences: Iterable[Difference]) -> list[list[Difference]]:
-    groups: dict[tuple[str, str, str], list[Difference]] = {}
-    for one in differences:
-        groups.setdefault((one.item, one.model.value, one.reason), []).append(one)
-    return list(groups.values())
+def _change(one: Difference) -> str:
+    if one.outcome is Outcome.ADDED:
+        return Outcome.ADDED.value
+    return "-" if one.change is None else f"{one.change:+.1f} %"
 
 
 def _places(places: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ def test_two_skus_for_one_place_are_ambiguous_and_both_are_named(other: str) -> 
     one, two = read(CHIP, second), read(second, CHIP)
     assert one == two
     assert re.match(
-        r'ambiguous: T-MULTI "Test v6e chip" \(0\.7\) and T-OTHER "Test v6e chip again"', reason(one["us-east5"])
+        r'ambiguous: T-MULTI "Test v6e chip" \(0\.70\) and T-OTHER "Test v6e chip again"', reason(one["us-east5"])
     )
     assert price(one["us-central1"]) == Decimal("0.7")
 
@@ -149,7 +149,7 @@ def test_the_same_sku_twice_is_one() -> None:
 
 def test_the_same_id_with_another_price_is_ambiguous() -> None:
     again = sku("T-MULTI", "Test v6e chip", pricing("0.71"))
-    assert re.match(r"ambiguous: T-MULTI .*\(0\.7\) and T-MULTI .*\(0\.71\)", reason(read(CHIP, again)["us-east5"]))
+    assert re.match(r"ambiguous: T-MULTI .*\(0\.70\) and T-MULTI .*\(0\.71\)", reason(read(CHIP, again)["us-east5"]))
 
 
 def test_the_whole_description_counts() -> None:
@@ -180,6 +180,13 @@ def test_the_latest_price_that_holds_already_is_taken() -> None:
 def test_a_price_that_does_not_hold_yet_is_none() -> None:
     answer = read(sku("A", "Test v6e chip", pricing("1", effective=NOW + DAY)))["us-east5"]
     assert "no price that holds already" in reason(answer)
+
+
+def test_two_prices_from_the_same_time_are_refused_whichever_comes_first() -> None:
+    prices = [pricing(amount, effective=NOW - DAY) for amount in ("1", "2")]
+    for order in (prices, prices[::-1]):
+        assert "more than one price that holds already" in reason(read(sku("A", "Test v6e chip", *order))["us-east5"])
+    assert price(read(sku("A", "Test v6e chip", prices[0], prices[0]))["us-east5"]) == Decimal(1)
 
 
 def test_an_id_that_is_none_is_refused() -> None:
