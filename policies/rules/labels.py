@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
+from policies.estimate.node_counts import CLUSTER, NODE_POOL
 from policies.resources import Opaque, Resource, ResourceSet, Value
 from policies.rules.model import Severity, Violation
 
@@ -23,6 +25,10 @@ REMEDIATION: Final = (
 """Of every rule about labels."""
 LENGTH: Final = 63
 _TTL: Final = re.compile(r"[1-9][0-9]*[hd]")
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {CLUSTER: ("resourceLabels",), NODE_POOL: ("nodeConfig", "resourceLabels")}
+)
+"""Where a type has its labels, if not in `labels`."""
 _LETTERS: Final = ("Ll", "Lo")
 """Unicode categories of lower-case letters and of letters without case."""
 _RESERVED: Final = "goog-"
@@ -45,7 +51,8 @@ def judge_labels(resource: Resource, resources: ResourceSet) -> Iterator[Violati
 def labels_of(resource: Resource, resources: ResourceSet) -> Mapping[str, Value] | Opaque:
     """The labels of a resource, over the default labels of its provider."""
     provider = resources.provider_of(resource)
-    layers = [provider.value("defaultLabels") if provider else None, resource.value("labels")]
+    own = resource.value(*_PLACES.get(resource.type, ("labels",)))
+    layers = [provider.value("defaultLabels") if provider else None, own]
     merged: dict[str, Value] = {}
     for layer in layers:
         if isinstance(layer, Opaque):

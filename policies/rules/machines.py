@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from policies.estimate.capacity import Capacity, tpu_capacity, vm_capacity
-from policies.estimate.location import last_segment
+from policies.estimate.capacity import Capacity, node_capacity, tpu_capacity, vm_capacity
+from policies.estimate.location import last_segment, locate
 from policies.estimate.market import Market
 from policies.estimate.model import UnknownInput
+from policies.estimate.node_counts import NODE_POOL, as_asked, cluster_of, nodes, places, pool_location
 from policies.hardware.errors import HardwareError
 from policies.hardware.slices import Shape, shape, shape_of_topology
 from policies.resources import UNKNOWN, Opaque, Resource, ResourceError, ResourceSet, Value, dig
@@ -27,7 +28,7 @@ GROUPS: Final = (
     "gcp:compute/instanceGroupManager:InstanceGroupManager",
     "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
 )
-SLICES: Final = (NODE, QUEUED, INSTANCE, *GROUPS)
+SLICES: Final = (NODE, QUEUED, INSTANCE, *GROUPS, NODE_POOL)
 """Types that bill TPU chips. A group bills for what its template describes."""
 DESCRIBED: Final = (INSTANCE, *TEMPLATES)
 """Types that describe machines of Compute Engine."""
@@ -51,8 +52,8 @@ def groups_of(template: Resource, resources: ResourceSet) -> tuple[Resource, ...
 
 
 def machine_type(resource: Resource) -> str | Opaque | None:
-    """The machine type of an instance or template, without the link around it."""
-    found = resource.text("machineType")
+    """The machine type of an instance, template or node pool, without the link around it."""
+    found = resource.text(*(("nodeConfig",) if resource.type == NODE_POOL else ()), "machineType")
     return last_segment(found) if isinstance(found, str) else found
 
 
@@ -75,7 +76,7 @@ def is_tpu(resource: Resource, resources: ResourceSet) -> bool | Opaque:
 
 def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
     """How many machines it makes: the hosts of a slice (all slices of a queued resource), the size of a group (of all
-    groups of a template), else 1."""
+    groups of a template), the nodes of a pool in all its zones, else 1."""
     if resource.type == NODE:
         return _hosts(shape_of(resource))
     if resource.type == QUEUED:
@@ -88,7 +89,12 @@ def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
         return 0 if size is None else size
     if resource.type in TEMPLATES:
         return _added(machines_of(group, resources) for group in groups_of(resource, resources))
-    return 1
+    return _pool_nodes(resource, resources) if resource.type == NODE_POOL else 1
+
+
+def place_of(resource: Resource, resources: ResourceSet) -> str | UnknownInput:
+    """The zone or region of whatever bills chips; a node pool may have that of its cluster."""
+    return pool_location(resource, resources) if resource.type == NODE_POOL else locate(resource, resources)
 
 
 def shape_of(node: Resource, *at: str | int) -> Shape | Opaque | None:
@@ -107,6 +113,16 @@ def shape_of(node: Resource, *at: str | int) -> Shape | Opaque | None:
         return None
 
 
+def _pool_nodes(pool: Resource, resources: ResourceSet) -> int | Opaque:
+    location, found = pool_location(pool, resources), nodes(as_asked(pool), ())
+    if isinstance(location, UnknownInput) or isinstance(found, UnknownInput):
+        return UNKNOWN
+    where = places(as_asked(pool), (), cluster_of(pool, resources), location)
+    if isinstance(where, UnknownInput) or where.unseen or found.unseen:
+        return UNKNOWN
+    return found.count if found.total else found.count * sum(where.zones.values())
+
+
 def _hosts(found: Shape | Opaque | None) -> int | Opaque:
     return found if isinstance(found, Opaque) else found.hosts if found else 1
 
@@ -121,11 +137,13 @@ def _added(counts: Iterable[int | Opaque]) -> int | Opaque:
 
 
 def asked_terms(described: Resource, context: Context) -> Capacity | UnknownInput:
-    """The terms on which a TPU node, instance or template asks for capacity, as the estimate reads them.
+    """The terms on which a TPU node, instance, template or node pool asks for capacity, as the estimate reads them.
 
     Raises ResourceError for flags that contradict each other.
     """
     market = Market(resources=context.resources, usage=Usage(), book=context.book, as_of=context.as_of)
+    if described.type == NODE_POOL:
+        return node_capacity(as_asked(described), market)
     return (tpu_capacity if described.type == NODE else vm_capacity)(described, market)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from policies.estimate.capacity import asked
 from policies.estimate.model import UnknownInput
+from policies.estimate.node_counts import NODE_POOL
 from policies.resources import Resource, ResourceError
 from policies.rules.machines import DESCRIBED, NODE, asked_terms
 from policies.rules.model import Context, Rule, Severity, Violation
@@ -33,7 +34,7 @@ RULE: Final = Rule(
     id="TPU-CAPACITY-CONFLICT",
     title="Capacity is asked for on one set of terms: spot, reserved or on demand",
     severity=Severity.ERROR,
-    applies_to=(NODE, *DESCRIBED),
+    applies_to=(NODE, *DESCRIBED, NODE_POOL),
     remediation=(
         "Set spotrail:slices.<name>.capacity to one word, spot, reserved or on-demand; in schedulingConfig or "
         "scheduling leave one flag and take the others out."

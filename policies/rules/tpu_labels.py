@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from policies.estimate.node_counts import NODE_POOL
 from policies.resources import Resource
 from policies.rules.labels import REMEDIATION, URL, judge_labels
 from policies.rules.machines import DESCRIBED, NODE, is_tpu
@@ -20,7 +21,7 @@ RULE: Final = Rule(
     id="TPU-LABELS",
     title="TPU hosts carry the labels owner, env, ttl and managed-by",
     severity=Severity.ERROR,
-    applies_to=(NODE, *DESCRIBED),
+    applies_to=(NODE, *DESCRIBED, NODE_POOL),
     remediation=REMEDIATION,
     url=URL,
     check=_check,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from policies.estimate.node_counts import NODE_POOL
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, cost_of
 from policies.rules.labels import label
@@ -19,21 +20,29 @@ def _check(resource: Resource, context: Context) -> Iterator[Violation]:
         yield Violation.hidden("machineType", tpu)
     if tpu is not True or described is None:
         return
-    bound, ttl = described.value("scheduling", "maxRunDuration", "seconds"), label(described, "ttl", context.resources)
+    path = _bound(described)
+    bound, ttl = described.value(*path), label(described, "ttl", context.resources)
     if any(value and not isinstance(value, Opaque) for value in (bound, ttl)):
         return
-    for path, value in (("scheduling.maxRunDuration", bound), ("label ttl", ttl)):
+    for shown, value in ((".".join(path[:2]), bound), ("label ttl", ttl)):
         if isinstance(value, Opaque):
-            yield Violation.hidden(path, value)
+            yield Violation.hidden(shown, value)
             return
     cost = cost_of(resource, context)
     yield Violation(message=f"{_said(resource)}, so nothing ends it: {a_month(cost)} if it is forgotten", monthly=cost)
 
 
+def _bound(described: Resource) -> tuple[str, ...]:
+    """Where its run duration stands."""
+    if described.type == NODE_POOL:
+        return ("nodeConfig", "maxRunDuration")
+    return ("scheduling", "maxRunDuration", "seconds")
+
+
 def _said(resource: Resource) -> str:
     if resource.type == QUEUED:
         return "a V2QueuedResource has neither a run duration nor labels"
-    return "it has neither scheduling.maxRunDuration nor a label ttl"
+    return f"it has neither {'.'.join(_bound(resource)[:2])} nor a label ttl"
 
 
 RULE: Final = Rule(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from policies.estimate.location import locate
 from policies.estimate.model import UnknownInput
 from policies.hardware.errors import HardwareError
 from policies.hardware.zones import check_zone, is_zone
 from policies.resources import Opaque, Resource
-from policies.rules.machines import SLICES, is_tpu
+from policies.rules.machines import SLICES, is_tpu, place_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
 
@@ -20,7 +19,7 @@ def _check(resource: Resource, context: Context) -> Iterator[Violation]:
         yield Violation.hidden("machineType", tpu)
     if tpu is not True:
         return
-    zone = locate(resource, context.resources)
+    zone = place_of(resource, context.resources)
     if isinstance(zone, UnknownInput):
         yield Violation(message=f"{zone.path}: {zone.reason}", decided=False)
     elif is_zone(zone):
