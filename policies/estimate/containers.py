@@ -1,4 +1,4 @@
-"""The size of a Cloud Run job: what its containers may use, in the notation of Kubernetes."""
+"""The size of a Cloud Run job or service: what its containers may use, in the notation of Kubernetes."""
 
 from __future__ import annotations
 
@@ -36,18 +36,21 @@ class JobSize:
     memory_gib: Decimal
 
 
-def job_size(job: Resource) -> JobSize | UnknownInput:
-    """The size of a job: the sum of its containers. Raises ResourceError for a limit that is no quantity."""
-    containers = job.items(*CONTAINERS)
+def job_size(job: Resource, at: tuple[str, ...] = CONTAINERS) -> JobSize | UnknownInput:
+    """The size of a job or, with `at` the path of its containers, of an instance of a service: the sum of them.
+
+    Raises ResourceError for a limit that is no quantity.
+    """
+    containers = job.items(*at)
     if isinstance(containers, Opaque):
-        return unknown(containers, *CONTAINERS, decides="what a second of the job costs")
+        return unknown(containers, *at, decides="what a second of it costs")
     sums = {"cpu": Decimal(0), "memory": Decimal(0)}
     for index in range(max(1, len(containers))):
         for name in sums:
-            path = (*CONTAINERS, index, "resources", "limits", name)
+            path: tuple[str | int, ...] = (*at, index, "resources", "limits", name)
             found = job.text(*path)
             if isinstance(found, Opaque):
-                return unknown(found, *path, decides="what a second of the job costs")
+                return unknown(found, *path, decides="what a second of it costs")
             sums[name] += _quantity(job, path, found or DEFAULTS[name])
     return JobSize(vcpus=sums["cpu"], memory_gib=sums["memory"] / _GIB)
 
