@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -155,7 +154,8 @@ class Parser:
 
     def _fault(self, rule: str, at: int | None = None) -> ReadError:
         where = self.at if at is None else at
-        cut = "; the text ends there: it was cut" if where >= len(self._text) else ""
+        ends = where >= len(self._text) or "unterminated string" in rule
+        cut = "; the text ends there: it was cut" if ends else ""
         return ReadError(f"{self._place}: {self.position(where)}: {rule}{cut}")
 
 
@@ -165,7 +165,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    members = {sys.intern(key): value for key, value in pairs}
+    members = dict(pairs)
     if len(members) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)

@@ -39,7 +39,7 @@ def step_of(found: Mapping[str, Json], where: str, values: Values, old: str, new
             raise ReadError(f"{where}: the step is of {urn} and its {name} of {record.resource.urn}")
     return Step(
         op=op,
-        urn=values.text(urn),
+        urn=values.name(urn),
         # What is imported stood in the cloud, but not in the stack.
         old=None if op == "import" else before,
         new=after,

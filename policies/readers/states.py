@@ -66,9 +66,9 @@ def record_of(found: Json, where: str, values: Values) -> Record:
     inputs = _values(found, "inputs", where, urn, values, quantities)
     outputs = _values(found, "outputs", where, urn, values, quantities)
     resource = Resource(
-        urn=values.text(urn),
-        type=values.text(token),
-        name=values.text(parts.name),
+        urn=values.name(urn),
+        type=values.name(token),
+        name=values.name(parts.name),
         custom=_flag(found, "custom", where),
         inputs=inputs,
         outputs={**outputs, **dict.fromkeys(outputs.keys() & set(secret), SECRET)},
@@ -152,7 +152,7 @@ def _optional(found: Mapping[str, Json], key: str, where: str, values: Values) -
         return ""
     if not isinstance(value, str):
         raise ReadError(f"{where}: {key} is no text")
-    return values.text(value)
+    return values.name(value)
 
 
 def _flag(found: Mapping[str, Json], key: str, where: str) -> bool:
@@ -164,7 +164,7 @@ def _flag(found: Mapping[str, Json], key: str, where: str) -> bool:
 
 def _texts(found: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     value = found.get(key)
-    if value is None:
+    if not value:
         return ()
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
@@ -172,4 +172,4 @@ def _texts(found: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
 
 
 def _pooled(found: Mapping[str, Json], key: str, where: str, values: Values) -> tuple[str, ...]:
-    return tuple(map(values.text, _texts(found, key, where)))
+    return tuple(map(values.name, _texts(found, key, where)))

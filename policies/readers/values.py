@@ -7,8 +7,9 @@ A secret is SECRET in all its forms. One exception: where the user had Pulumi wr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
+from sys import intern
 from typing import Final, final
 
 from policies.readers.document import LARGEST, Json
@@ -20,7 +21,7 @@ from policies.readers.signatures import (
     SIGNATURE,
     is_unknown,
 )
-from policies.resources import SECRET, UNKNOWN, Value, dotted
+from policies.resources import SECRET, UNKNOWN, Opaque, Value, dotted
 
 QUANTITIES: Final = frozenset(
     {
@@ -75,30 +76,23 @@ class Values:
     """Decodes JSON, keeping equal texts once."""
 
     def __init__(self) -> None:
-        self._pool: dict[str, str] = {}
+        self._pool: dict[str, str | Opaque] = {}
         self.revealed = False
         """Whether a secret number in the clear was taken."""
 
-    def text(self, found: str) -> str:
-        """`found` itself, or an equal text that was seen before; half a surrogate pair becomes U+FFFD."""
+    def name(self, found: str) -> str:
+        """`found` itself, or an equal text that was seen before: for what names something, a secret or not."""
         kept = self._pool.get(found)
-        if kept is not None:
-            return kept
-        whole = found if found.isascii() else found.encode("utf-8", "replace").decode("utf-8")
-        if len(self._pool) < _POOLED:
-            self._pool[found] = whole
-        return whole
+        return kept if isinstance(kept, str) else _whole(found)
 
     def mapping(self, found: Mapping[str, Json], *, quantities: bool = False) -> dict[str, Value]:
         """Each member decoded; those without a value are left out.
 
         With `quantities`, members of that name must be whole numbers of 0 to MOST. Raises InvalidValueError.
         """
-        return self._mapping(found, self._counted if quantities else self._value, 0)
+        return self._mapping(found, quantities, 0)
 
-    def _mapping(
-        self, found: Mapping[str, Json], member: Callable[[str, Json, int], Value], depth: int
-    ) -> dict[str, Value]:
+    def _mapping(self, found: Mapping[str, Json], quantities: bool, depth: int) -> dict[str, Value]:
         if depth > DEEPEST:
             raise InvalidValueError(f"nested deeper than {DEEPEST} levels")
         values: dict[str, Value] = {}
@@ -106,23 +100,19 @@ class Values:
             if value is None:
                 continue
             try:
-                values[key if key.isascii() else self.text(key)] = member(key, value, depth)
+                decoded = self._decode(value, quantities, depth)
+                if quantities and key in QUANTITIES:
+                    _check_quantity(decoded)
             except InvalidValueError as fault:
                 raise fault.below(key) from None
+            values[intern(key if key.isascii() else _whole(key))] = decoded
         return values
 
-    def _counted(self, key: str, found: Json, depth: int) -> Value:
-        value = self._decode(found, self._counted, depth)
-        if key in QUANTITIES:
-            _check_quantity(value)
-        return value
-
-    def _value(self, key: str, found: Json, depth: int) -> Value:
-        return self._decode(found, self._value, depth)
-
-    def _decode(self, found: Json, member: Callable[[str, Json, int], Value], depth: int) -> Value:
+    def _decode(self, found: Json, quantities: bool, depth: int) -> Value:
+        # The most frequent first: a large state has millions of values.
         if isinstance(found, str):
-            return SECRET if found == SECRET_TEXT else UNKNOWN if is_unknown(found) else self.text(found)
+            kept = self._pool.get(found)
+            return self._pooled(found) if kept is None else kept
         if found is None or isinstance(found, bool | Decimal):
             return found
         if isinstance(found, int):
@@ -131,35 +121,41 @@ class Values:
             return found
         if isinstance(found, dict):
             if SIGNATURE in found:
-                return self._signed(found, member, depth)
-            return self._mapping(found, member, depth + 1)
+                return self._signed(found, quantities, depth)
+            return self._mapping(found, quantities, depth + 1)
         if isinstance(found, list):
-            return self._items(found, member, depth + 1)
+            return self._items(found, quantities, depth + 1)
         raise InvalidValueError(f"{found.text[:40]}; a number must be finite")
 
-    def _items(self, found: list[Json], member: Callable[[str, Json, int], Value], depth: int) -> tuple[Value, ...]:
+    def _pooled(self, found: str) -> str | Opaque:
+        value = SECRET if found == SECRET_TEXT else UNKNOWN if is_unknown(found) else _whole(found)
+        if len(self._pool) < _POOLED:
+            self._pool[found] = value
+        return value
+
+    def _items(self, found: list[Json], quantities: bool, depth: int) -> tuple[Value, ...]:
         if depth > DEEPEST:
             raise InvalidValueError(f"nested deeper than {DEEPEST} levels")
         values: list[Value] = []
         for index, item in enumerate(found):
             try:
-                values.append(self._decode(item, member, depth))
+                values.append(self._decode(item, quantities, depth))
             except InvalidValueError as fault:
                 raise fault.below(index) from None
         return tuple(values)
 
-    def _signed(self, found: dict[str, Json], member: Callable[[str, Json, int], Value], depth: int) -> Value:
+    def _signed(self, found: dict[str, Json], quantities: bool, depth: int) -> Value:
         kind = found[SIGNATURE]
         if kind == SECRET_SIGNATURE:
             return self._secret(found)
         if kind == OUTPUT_SIGNATURE and found.get("secret"):
             return SECRET
         if kind == OUTPUT_SIGNATURE:
-            return self._decode(found["value"], member, depth + 1) if "value" in found else UNKNOWN
+            return self._decode(found["value"], quantities, depth + 1) if "value" in found else UNKNOWN
         if kind == RESOURCE_SIGNATURE:
-            return self._decode(found.get("id", found.get("urn")), member, depth + 1) or UNKNOWN
+            return self._decode(found.get("id", found.get("urn")), quantities, depth + 1) or UNKNOWN
         # An asset or an archive: the mapping of what it is made from.
-        return self._mapping({key: value for key, value in found.items() if key != SIGNATURE}, member, depth + 1)
+        return self._mapping({key: value for key, value in found.items() if key != SIGNATURE}, quantities, depth + 1)
 
     def _secret(self, found: Mapping[str, Json]) -> Value:
         """SECRET, or the whole number whose JSON stands in the clear. A text of digits is JSON with quotes: SECRET."""
@@ -168,6 +164,11 @@ class Values:
             return SECRET
         self.revealed = True
         return int(plaintext)
+
+
+def _whole(found: str) -> str:
+    """`found`, with U+FFFD for half a surrogate pair, which no output can write."""
+    return found if found.isascii() else found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _check_quantity(value: Value) -> None:
