@@ -104,8 +104,9 @@ def judge(rule: Rule, resource: Resource, context: Context) -> Iterator[Finding]
 def subjects_of(rule: Rule, context: Context) -> tuple[Resource, ...]:
     """The resources that a rule applies to. A set without its stack resource still has a stack to judge."""
     if rule.gate:
-        sides = (change.before or change.after for change in context.changes)
-        return tuple(side for side in sides if side and side.type in rule.applies_to)
+        # An alias leaves the old URN on what stands; the step has the one that a reader knows.
+        sides = ((change.before or change.after, change.urn) for change in context.changes)
+        return tuple(replace(side, urn=urn) for side, urn in sides if side and side.type in rule.applies_to)
     subjects = context.resources.of_type(*rule.applies_to)
     if not subjects and STACK_TYPE in rule.applies_to and len(context.resources):
         return (_stack_of(context.resources),)

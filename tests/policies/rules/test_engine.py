@@ -194,6 +194,13 @@ def test_a_rule_about_steps_is_shown_what_stands_and_else_what_is_new() -> None:
     assert (without.idle, without.findings) == ((gate,), ())
 
 
+def test_a_step_has_the_urn_that_is_new_where_an_alias_has_the_old() -> None:
+    old, new = make(DISK, "old", size=10), make(DISK, "new", size=5)
+    step = Change(urn=new.urn, op=Op.REPLACE, before=old, after=new, replace_reasons=("size",))
+    result = run_rules(ResourceSet((new,)), NOTHING, TODAY, only=(rule("DISK-SHRUNK"),), changes=(step,))
+    assert [(found.urn, found.failed) for found in result.findings] == [(new.urn, False)]
+
+
 def test_a_set_without_its_stack_resource_still_has_a_stack_to_judge() -> None:
     seen: list[Resource] = []
 
