@@ -83,6 +83,8 @@ class Values:
     def name(self, found: str) -> str:
         """`found` itself, or an equal text that was seen before: for what names something, a secret or not."""
         kept = self._pool.get(found)
+        if kept is None:
+            kept = self._pooled(found)
         return kept if isinstance(kept, str) else _whole(found)
 
     def mapping(self, found: Mapping[str, Json], *, quantities: bool = False) -> dict[str, Value]:
