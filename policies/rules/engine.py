@@ -122,7 +122,8 @@ def _stack_of(resources: ResourceSet) -> Resource:
 
 
 def _finding(rule: Rule, resource: Resource, violation: Violation) -> Finding:
-    severity = max(rule.severity, violation.severity or rule.severity, key=lambda level: level.rank)
+    said = violation.severity
+    severity = said if said and said.rank > rule.severity.rank else rule.severity
     return Finding(
         rule=rule,
         severity=severity if violation.decided else Severity.INFO,

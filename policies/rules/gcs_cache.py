@@ -13,7 +13,7 @@ from policies.hardware.zones import region_of
 from policies.prices.book import Price, PriceModel
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, cost_of
-from policies.rules.machines import SLICES, is_tpu
+from policies.rules.machines import may_have_tpus
 from policies.rules.model import Context, Rule, Severity, Violation
 
 ITEM: Final = "storage.rapid-cache.capacity"
@@ -39,8 +39,7 @@ def _place(cache: Resource, zone: str, context: Context) -> Iterator[Violation]:
     places = _places(context)
     if zone in places or region_of(zone) in places:
         return
-    hidden = any(is_tpu(each, context.resources) is not False for each in context.resources.of_type(*SLICES))
-    if hidden and not places:
+    if not places and may_have_tpus(context):
         yield Violation(message="the zone of the TPUs is not known", decided=False)
         return
     where = f"the TPUs are in {', '.join(places)}" if places else "the stack has no TPU"

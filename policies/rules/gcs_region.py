@@ -15,7 +15,7 @@ from policies.money import Amount
 from policies.resources import Opaque, Resource, texts
 from policies.rules.bills import a_month, bills, lines_of
 from policies.rules.buckets import BUCKET
-from policies.rules.machines import SLICES, is_tpu
+from policies.rules.machines import may_have_tpus
 from policies.rules.model import Context, Rule, Severity, Violation
 
 TRANSFER: Final = "transfer."
@@ -26,7 +26,7 @@ MULTI_REGIONS: Final = ("us", "eu", "asia")
 def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
     hosts = _hosts(context)
     if not hosts:
-        if any(is_tpu(each, context.resources) is not False for each in context.resources.of_type(*SLICES)):
+        if may_have_tpus(context):
             yield Violation(message="the zone of the TPUs is not known", decided=False)
         return
     location = locate(bucket, context.resources, "location", decides="whether reads are billed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from policies.estimate.capacity import Capacity, node_capacity, tpu_capacity, vm_capacity
@@ -74,6 +75,12 @@ def is_tpu(resource: Resource, resources: ResourceSet) -> bool | Opaque:
     return found if isinstance(found, Opaque) else bool(found and _TPU_SERIES.match(found))
 
 
+@lru_cache(maxsize=1)
+def may_have_tpus(context: Context) -> bool:
+    """Whether anything in the stack is, or may turn out to be, a TPU host. Read once a judgement."""
+    return any(is_tpu(each, context.resources) is not False for each in context.resources.of_type(*SLICES))
+
+
 def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
     """How many machines it makes: the hosts of a slice (all slices of a queued resource), the size of a group (of all
     groups of a template), the nodes of a pool in all its zones, else 1."""
@@ -141,10 +148,16 @@ def asked_terms(described: Resource, context: Context) -> Capacity | UnknownInpu
 
     Raises ResourceError for flags that contradict each other.
     """
-    market = Market(resources=context.resources, usage=Usage(), book=context.book, as_of=context.as_of)
+    market = _market(context)
     if described.type == NODE_POOL:
         return node_capacity(as_asked(described), market)
     return (tpu_capacity if described.type == NODE else vm_capacity)(described, market)
+
+
+@lru_cache(maxsize=1)
+def _market(context: Context) -> Market:
+    """What the estimate reads terms with. Made once a judgement."""
+    return Market(resources=context.resources, usage=Usage(), book=context.book, as_of=context.as_of)
 
 
 def terms_of(resource: Resource, context: Context) -> Capacity | UnknownInput | None:

@@ -21,11 +21,9 @@ HUBS: Final = ("huggingface", "hf download", "snapshot_download", "kaggle", "mod
 
 
 def _check(gateway: Resource, context: Context) -> Iterator[Violation]:
-    counts, hub = _tpus(context)
-    for name, count in counts:
-        if isinstance(count, Opaque):
-            yield Violation.hidden(f"the number of machines of {name}", count)
-    hosts = sum(count for _, count in counts if isinstance(count, int))
+    hosts, hidden, hub = _tpus(context)
+    for name, count in hidden:
+        yield Violation.hidden(f"the number of machines of {name}", count)
     if not hosts:
         return
     money = cost_of(gateway, context, ITEM)
@@ -38,11 +36,13 @@ def _check(gateway: Resource, context: Context) -> Iterator[Violation]:
 
 
 @lru_cache(maxsize=1)
-def _tpus(context: Context) -> tuple[tuple[tuple[str, int | Opaque], ...], str | None]:
-    """Name and number of machines of each slice, and the first word of a model hub. Read once a judgement."""
+def _tpus(context: Context) -> tuple[int, tuple[tuple[str, Opaque], ...], str | None]:
+    """How many TPU hosts there are, of what nobody can see it, and the first word of a hub. Read once a judgement."""
     slices = [each for each in context.resources.of_type(*SLICES) if is_tpu(each, context.resources) is not False]
-    counts = tuple((each.name, machines_of(each, context.resources)) for each in slices)
-    return counts, next((word for each in slices for word in _hubs(each, context)), None)
+    counts = [(each.name, machines_of(each, context.resources)) for each in slices]
+    hosts = sum(count for _, count in counts if isinstance(count, int))
+    hidden = tuple((name, count) for name, count in counts if isinstance(count, Opaque))
+    return hosts, hidden, next((word for each in slices for word in _hubs(each, context)), None)
 
 
 def _hubs(resource: Resource, context: Context) -> Iterator[str]:
