@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -47,10 +47,10 @@ def compare(first: Side, second: Side) -> ChangeEstimate:
             "price both with one book"
         )
     one, two = _completed(first, second), _completed(second, first)
-    old, new = _by_urn(one), _by_urn(two)
-    resources = tuple(_changed(urn, old.get(urn), new.get(urn)) for urn in dict.fromkeys((*old, *new)))
     hidden = max(first.hidden, second.hidden)
-    return ChangeEstimate(resources=resources, before=one, after=two, hidden=hidden, possible=second.possible)
+    return ChangeEstimate(
+        resources=tuple(_pairs(one, two)), before=one, after=two, hidden=hidden, possible=second.possible
+    )
 
 
 def comparison_report(
@@ -75,15 +75,20 @@ def _completed(side: Side, other: Side) -> Estimate:
     """`side` with what it hides and the other shows, as that stands."""
     if not side.hidden or other.before is None:
         return side.after
-    shown = {*_by_urn(side.after), *(_by_urn(side.before) if side.before else ())}
-    found = tuple(each for each in other.before.resources if each.resource.urn not in shown)
+    shown = {*_by_key(side.after), *(_by_key(side.before) if side.before else ())}
+    found = tuple(each for key, each in _by_key(other.before).items() if key not in shown)
     return replace(side.after, resources=(*side.after.resources, *found))
 
 
-def _changed(urn: str, old: ResourceEstimate | None, new: ResourceEstimate | None) -> ChangedResource:
-    if old is None or new is None:
-        return ChangedResource(urn=urn, op=Op.CREATE if old is None else Op.DELETE, before=old, after=new)
-    return ChangedResource(urn=urn, op=Op.SAME if _priced(old) == _priced(new) else Op.UPDATE, before=old, after=new)
+def _pairs(one: Estimate, two: Estimate) -> Iterator[ChangedResource]:
+    old, new = _by_key(one), _by_key(two)
+    for key, was in old.items():
+        if key not in new:
+            yield ChangedResource(urn=was.resource.urn, op=Op.DELETE, before=was, after=None)
+    for key, found in new.items():
+        before = old.get(key)
+        op = Op.CREATE if before is None else Op.SAME if _priced(before) == _priced(found) else Op.UPDATE
+        yield ChangedResource(urn=found.resource.urn, op=op, before=before, after=found)
 
 
 def _priced(found: ResourceEstimate) -> tuple[object, ...]:
@@ -93,5 +98,6 @@ def _priced(found: ResourceEstimate) -> tuple[object, ...]:
     return lines, missing, tuple((part.path, part.reason) for part in found.unknown)
 
 
-def _by_urn(estimate: Estimate) -> Mapping[str, ResourceEstimate]:
-    return {found.resource.urn: found for found in estimate.resources}
+def _by_key(estimate: Estimate) -> Mapping[str, ResourceEstimate]:
+    """By URN without the name of the stack, so that two stacks of one program can be compared."""
+    return {found.resource.urn.partition("::")[2]: found for found in estimate.resources}

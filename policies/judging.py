@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from policies.budget import Budget, judge_budgets
-from policies.changes import Reading, SourceKind
+from policies.changes import Reading
 from policies.estimate.change import estimate_change
 from policies.exit_codes import judge
+from policies.policy_results import policy_findings
 from policies.prices.book import PriceBook
 from policies.report.plan import usage_words
 from policies.report.stack import StackReport
-from policies.resources import Value
+from policies.resources import STACK_TYPE, Value
 from policies.rules.engine import run_rules
 from policies.rules.model import Waiver
 from policies.rules.waivers import PLACE, read_waivers
 from policies.usage import Usage
 
 STACK_FILE: Final = "Pulumi.{stack}.yaml"
-NO_POLICY_RESULTS: Final = "no policy results in this input: Pulumi writes none into a preview; our own rules were run"
 
 
 def stack_report(
@@ -43,6 +43,8 @@ def stack_report(
     change = estimate_change(reading, usage, book, as_of)
     covering = (*configured_waivers(reading), *waivers)
     judgement = run_rules(reading.after, change.after, as_of, covering, book=book, changes=reading.changes)
+    told = policy_findings(reading.policy_results, stack_urn(reading))
+    findings = tuple(sorted((*told, *judgement.findings), key=lambda finding: finding.severity.rank))
     verdicts = judge_budgets(budgets, change, reading.after, allow_stale=allow_stale)
     return StackReport(
         project=reading.project,
@@ -50,17 +52,22 @@ def stack_report(
         kind=reading.kind,
         place=place,
         change=change,
-        findings=judgement.findings,
+        findings=findings,
         passed=tuple(rule.id for rule in judgement.passed),
         budgets=verdicts,
         book_as_of=book.as_of,
         book_sha256=book.sha256,
         as_of=as_of,
         usage=usage_words(usage),
-        notes=(*reading.notes, *((NO_POLICY_RESULTS,) if reading.kind is SourceKind.PREVIEW else ())),
+        notes=reading.notes,
         next_steps=tuple(next_steps),
-        verdict=judge(change.after, judgement.findings, allow_stale=allow_stale, budgets=verdicts),
+        verdict=judge(change.after, findings, allow_stale=allow_stale, budgets=verdicts),
     )
+
+
+def stack_urn(reading: Reading) -> str:
+    """The URN of the stack itself."""
+    return f"urn:pulumi:{reading.stack}::{reading.project}::{STACK_TYPE}::{reading.project}-{reading.stack}"
 
 
 def configured_waivers(reading: Reading) -> tuple[Waiver, ...]:

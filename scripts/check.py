@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,11 +17,19 @@ if TYPE_CHECKING:
     from policies.rules.model import Waiver
 
 TABLE: Final = "table"
+GITHUB: Final = "github"
 WRITERS: Final = {
     "json": ("policies.report.json", "stack_json"),
+    "markdown": ("policies.report.markdown", "stack_markdown"),
     "sarif": ("policies.report.sarif", "stack_sarif"),
+    "junit": ("policies.report.junit", "stack_junit"),
+    GITHUB: ("policies.report.github", "stack_annotations"),
+    "infracost-json": ("policies.report.infracost_json", "stack_infracost"),
+    "focus-csv": ("policies.report.focus_csv", "stack_focus"),
 }
 """For each format but the table, the function that writes a report in it."""
+SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+"""The file to which a step of a GitHub workflow appends its summary."""
 
 
 @click.command(name="check", context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,7 +55,8 @@ WRITERS: Final = {
     type=click.Choice((TABLE, *WRITERS), case_sensitive=False),
     default=TABLE,
     show_default=True,
-    help="A table for people; the others for programs and pages.",
+    help="A table for people, markdown for a comment, github for annotations and the summary of the step; the others "
+    "for programs.",
 )
 @options.usage
 @options.prices
@@ -122,3 +132,16 @@ def _write(report: StackReport, form: str, output_file: Path | None) -> None:
         else:
             module, name = WRITERS[form]
             stream.write(getattr(import_module(module), name)(report))
+    if form == GITHUB and os.environ.get(SUMMARY):
+        _summarise(report, Path(os.environ[SUMMARY]))
+
+
+def _summarise(report: StackReport, file: Path) -> None:
+    from policies.errors import InputError
+    from policies.report.github import stack_summary
+
+    try:
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(stack_summary(report))
+    except OSError as error:
+        raise InputError(f"{SUMMARY} names {file}, which cannot be written: {error.strerror}") from None

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "estimate": ("scripts.estimate", "Price a preview (before, after, difference) or a state, from Pulumi's files."),
     "diff": ("scripts.diff", "Show what one stack costs beyond another, resource by resource."),
     "check": ("scripts.check", "Judge a stack by rules and budgets, with one exit code an outcome: the gate for CI."),
+    "prices": ("scripts.prices", "Show the price book, check its age, refresh it from the Cloud Billing Catalog."),
 }
 INTERRUPTED: Final = 128 + signal.SIGINT
 """As shells say it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, NoReturn, final
@@ -60,6 +61,9 @@ class _Document:
             if self._mapping(entry, f"resources[{place}]").get("op") != GONE
         )
         found = Estimate(currency=self._text(top, "currency", ""), resources=resources)
+        twice = [urn for urn, number in Counter(each.resource.urn for each in resources).items() if number > 1]
+        if twice:
+            raise InputError(f"{self._place}: resources has {twice[0]} twice; a URN is unique in a stack")
         self._check_total(top, found)
         return found
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from policies.budget import budget_findings
 from policies.estimate.change import ChangedResource
 from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, Unpriced
 from policies.money import Amount, plain
@@ -69,7 +70,7 @@ def stack_document(report: StackReport) -> Mapping[str, Json]:
         else {**_total(before, whole=change.whole), "complete": change.whole and before.complete},
         "delta": None if delta is None or change.nothing_known else _rates(delta),
         "resources": [_changed(each) for each in change.resources],
-        "findings": [finding_document(finding) for finding in report.findings],
+        "findings": [finding_document(found) for found in (*budget_findings(report.budgets), *report.findings)],
         "notes": list(dict.fromkeys((*report.notes, *change.notes))),
     }
 

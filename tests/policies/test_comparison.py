@@ -62,6 +62,12 @@ def test_each_resource_has_its_step_and_the_sum_is_exact(priced: Any) -> None:
     assert sum((each.delta.monthly for each in change.resources), Decimal(0)) == 96
 
 
+def test_two_stacks_of_one_program_are_compared_by_the_names_in_it(priced: Any) -> None:
+    other = replace(volume("a"), urn=volume("a").urn.replace("urn:pulumi:dev::", "urn:pulumi:prod::"))
+    (each,) = compare(Side(name="dev", after=priced(volume("a"))), Side(name="prod", after=priced(other))).resources
+    assert (each.op, each.urn) == (Op.SAME, other.urn)
+
+
 def test_two_of_the_same_have_no_difference(priced: Any) -> None:
     one, two = priced(volume("a"), volume("b", UNKNOWN)), priced(volume("b", UNKNOWN), volume("a"))
     change = compare(Side(name="one", after=one), Side(name="two", after=two))
@@ -141,6 +147,12 @@ def broken(book: PriceBook, **more: Any) -> bytes:
 def test_an_estimate_that_cannot_be_is_refused(book: PriceBook, more: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_estimate(broken(book, **more), "x")
+
+
+def test_an_estimate_with_a_resource_twice_is_refused(book: PriceBook) -> None:
+    (entry,) = json.loads(kept(book, volume("a")))["resources"]
+    with pytest.raises(InputError, match=r"^x: resources has .*::a twice; a URN is unique"):
+        parse_estimate(broken(book, resources=[entry, entry], monthly="128.00"), "x")
 
 
 @pytest.mark.parametrize("text", [b'{"schema": NaN}', b"{", b"\xff", b"[" * 100_000])

@@ -96,24 +96,30 @@ def as_preview(seen: Preview) -> bytes:
             "op": "create",
             "urn": resource.urn,
             **({"provider": resource.options.provider} if resource.options.provider else {}),
-            "newState": entry(resource, lambda value: written(value, UNKNOWN_TEXT, "[secret]")),
+            "newState": entry(resource, as_planned),
             "detailedDiff": None,
         }
         for resource in seen.resources
     ]
-    config = {key: written(value, UNKNOWN_TEXT, "[secret]") for key, value in seen.config.items()}
+    config = {key: as_planned(value) for key, value in seen.config.items()}
     summary = {"create": len(steps)}
     return text({"config": config, "steps": steps, "duration": 1234567890, "changeSummary": summary})
+
+
+def as_planned(value: Value) -> Any:
+    """`value` as a preview has it."""
+    return written(value, "", "[secret]", lambda key: UNKNOWN_TEXT)
 
 
 def as_state(seen: Preview) -> bytes:
     """The state after the creation: what was unknown has become a name or a link, what is secret a ciphertext."""
     resources = []
     for resource in seen.resources:
-        made = entry(resource, lambda value: written(value, "known-now", SECRET_OBJECT))
-        for prop in made["inputs"]:
-            if resource.inputs[prop] is UNKNOWN:
-                made["inputs"][prop] = made["outputs"][prop] = link(resource, prop, seen.resources)
+        made = entry(resource, lambda value: written(value, "it", SECRET_OBJECT))
+        for prop, value in resource.inputs.items():
+            sources = resource.options.property_dependencies.get(prop, ())
+            made["inputs"][prop] = written(value, prop, SECRET_OBJECT, functools.partial(link, sources, seen.resources))
+        made["outputs"] |= made["inputs"]
         if resource.custom:
             made |= {"id": f"projects/acme/things/{resource.name}", "created": "2026-11-01T00:00:00Z"}
         resources.append(made)
@@ -141,25 +147,27 @@ def entry(resource: Resource, value_of: Callable[[Value], Any]) -> dict[str, Any
     }
 
 
-def written(value: Value, unknown: Any, secret: Any) -> Any:
-    """`value` as JSON has it."""
+def written(value: Value, key: str, secret: Any, unknown: Callable[[str], Any] = str) -> Any:
+    """`value` as JSON has it; `key` is what an unknown in it is known by."""
     if value is UNKNOWN:
-        return unknown
+        return unknown(key)
     if value is SECRET:
         return secret
     if isinstance(value, Mapping):
-        return {key: written(inner, unknown, secret) for key, inner in value.items()}
+        return {name: written(inner, name, secret, unknown) for name, inner in value.items()}
     if isinstance(value, tuple):
-        return [written(inner, unknown, secret) for inner in value]
+        return [written(inner, key, secret, unknown) for inner in value]
     return float(value) if isinstance(value, Decimal) else value
 
 
-def link(resource: Resource, prop: str, resources: ResourceSet) -> str:
-    """What an input becomes that came from another resource."""
-    (urn, *_) = resource.options.property_dependencies.get(prop) or (resource.urn,)
-    target = resources.get(urn)
-    name = target.value("name") if target else None
-    return f"projects/acme/things/{name if isinstance(name, str) else urn.rpartition('::')[2]}"
+def link(sources: tuple[str, ...], resources: ResourceSet, key: str) -> str:
+    """What an input becomes that came from one of `sources`: the link of the one whose type the input is named by."""
+    named = [urn for urn in sources if urn.split("::")[2].rpartition(":")[2].lower() in key.lower()]
+    for urn in (*named, *sources):
+        target = resources.get(urn)
+        name = target.value("name") if target else None
+        return f"projects/acme/things/{name if isinstance(name, str) else urn.rpartition('::')[2]}"
+    return f"{key}-known-now"
 
 
 def text(document: Mapping[str, Any]) -> bytes:
