@@ -63,4 +63,5 @@ RULE: Final = Rule(
     ),
     url="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     check=_check,
+    absence=True,
 )

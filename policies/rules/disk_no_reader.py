@@ -49,4 +49,5 @@ RULE: Final = Rule(
     ),
     url="https://docs.cloud.google.com/compute/docs/disks/hd-types/hyperdisk-ml",
     check=_check,
+    absence=True,
 )

@@ -46,4 +46,5 @@ RULE: Final = Rule(
     remediation="Lower spotrail:model.throughput (provisionedThroughput) to 2,400 a reader, or add readers.",
     url="https://docs.cloud.google.com/compute/docs/disks/hd-types/hyperdisk-ml",
     check=_check,
+    absence=True,
 )

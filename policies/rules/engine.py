@@ -47,14 +47,15 @@ def run_rules(
     book: PriceBook | None = None,
     only: Iterable[Rule] | None = None,
     changes: Sequence[Change] = (),
+    hidden: int = 0,
     severities: Mapping[str, Severity | None] = AS_SHIPPED,
 ) -> Judgement:
     """Judge a stack by every rule, or by `only` some.
 
-    `book` are the prices that `estimate` was made with (default: the shipped ones); `changes` the steps of a preview,
-    without which the rules about steps are idle; `severities` by rule id what is to stand in place of the rule's own,
-    None for off. An input that cannot be what it says becomes an error finding, a rule that fails one that says so;
-    neither stops anybody else.
+    `book` are the prices that `estimate` was made with (default: the shipped ones). `changes` are the steps of a
+    preview, without which the rules about steps are idle, and `hidden` how many resources it does not show. In
+    `severities` stands by rule id what is to hold in place of the rule's own, None for off. An input that cannot be
+    what it says becomes an error finding, a rule that fails one that says so; neither stops anybody else.
     """
     context = Context(
         resources=resources,
@@ -63,6 +64,7 @@ def run_rules(
         book=shipped_book() if book is None else book,
         waivers=tuple(waivers),
         changes=tuple(changes),
+        hidden=hidden,
     )
     asked = tuple(rules().values() if only is None else only)
     off = tuple(rule for rule in asked if severities.get(rule.id, rule.severity) is None)
@@ -93,7 +95,7 @@ def judge(rule: Rule, resource: Resource, context: Context) -> Iterator[Finding]
     """The findings of one rule about one resource."""
     try:
         for violation in rule.check(resource, context):
-            yield _cover(_finding(rule, resource, violation), context)
+            yield _cover(_finding(rule, resource, violation, context), context)
     except InputError as error:
         message = str(error).removeprefix(f"{resource.urn}: ")
         yield _cover(Finding(rule=rule, severity=Severity.ERROR, urn=resource.urn, message=message), context)
@@ -121,14 +123,19 @@ def _stack_of(resources: ResourceSet) -> Resource:
     )
 
 
-def _finding(rule: Rule, resource: Resource, violation: Violation) -> Finding:
-    said = violation.severity
+def _finding(rule: Rule, resource: Resource, violation: Violation, context: Context) -> Finding:
+    said, message = violation.severity, violation.message
     severity = said if said and said.rank > rule.severity.rank else rule.severity
+    if not violation.decided:
+        severity, message = Severity.INFO, UNDECIDED + message
+    elif rule.absence and context.hidden:
+        unseen = "1 unchanged resource" if context.hidden == 1 else f"{context.hidden:,} unchanged resources"
+        severity, message = Severity.INFO, f"{message}, as far as is shown: {unseen} may say otherwise"
     return Finding(
         rule=rule,
-        severity=severity if violation.decided else Severity.INFO,
+        severity=severity,
         urn=resource.urn,
-        message=violation.message if violation.decided else UNDECIDED + violation.message,
+        message=message,
         monthly=violation.monthly,
         decided=violation.decided,
     )

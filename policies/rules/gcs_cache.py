@@ -67,4 +67,5 @@ RULE: Final = Rule(
     remediation="Put the cache into the zone of the TPUs, set ttl to 86400s or less, and delete it when the run ends.",
     url="https://docs.cloud.google.com/storage/docs/anywhere-cache",
     check=_check,
+    absence=True,
 )

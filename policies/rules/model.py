@@ -80,6 +80,8 @@ class Context:
     """All waivers given, expired ones too."""
     changes: tuple[Change, ...] = ()
     """The steps of a preview, one a URN; empty where the source is no preview."""
+    hidden: int = 0
+    """Unchanged resources that the source does not show."""
 
     @cached_property
     def step_of(self) -> Mapping[str, Change]:
@@ -128,6 +130,8 @@ class Rule:
     url: str
     """The page that the rule rests on."""
     check: Check
+    absence: bool = False
+    """Whether it concludes from what is not there: while a preview hides resources, its findings are `info`."""
     gate: bool = False
     """Whether it looks at the steps of a preview: each resource of a step is then handed to the check as it stands,
     or as it will be where it is new. Pulumi shows no step to a policy pack."""

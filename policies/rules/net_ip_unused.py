@@ -37,4 +37,5 @@ RULE: Final = Rule(
     remediation="Remove the address, or give it to the machine or gateway that it was reserved for.",
     url="https://cloud.google.com/vpc/network-pricing#ipaddress",
     check=_check,
+    absence=True,
 )

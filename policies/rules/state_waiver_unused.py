@@ -32,4 +32,5 @@ RULE: Final = Rule(
     remediation="Remove it from spotrail:waivers, or mend its urn: a pattern over whole URNs, such as *eval-slice*.",
     url="https://docs.cloud.google.com/architecture/framework/cost-optimization",
     check=_check,
+    absence=True,
 )

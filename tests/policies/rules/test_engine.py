@@ -194,6 +194,30 @@ def test_a_rule_about_steps_is_shown_what_stands_and_else_what_is_new() -> None:
     assert (without.idle, without.findings) == ((gate,), ())
 
 
+def test_what_is_not_there_may_be_hidden() -> None:
+    absent = rule_of(says(Violation(message="nothing reads it")), absence=True, severity=Severity.ERROR)
+    present = rule_of(says(Violation(message="two write it")), id="GCS-THERE")
+    stack = ResourceSet((make(BUCKET, "a"),))
+    found = run_rules(stack, NOTHING, TODAY, only=(absent, present), hidden=4).findings
+    assert [(each.message, each.severity, each.decided) for each in found] == [
+        ("two write it", Severity.WARNING, True),
+        ("nothing reads it, as far as is shown: 4 unchanged resources may say otherwise", Severity.INFO, True),
+    ]
+    (alone,) = run_rules(stack, NOTHING, TODAY, only=(absent,)).findings
+    assert (alone.message, alone.severity) == ("nothing reads it", Severity.ERROR)
+
+
+def test_the_shipped_rules_that_conclude_from_absence_say_so() -> None:
+    assert {name for name, found in rules().items() if found.absence} == {
+        "BUDGET-MISSING",
+        "DISK-NO-READER",
+        "DISK-UNREACHABLE-THROUGHPUT",
+        "GCS-CACHE",
+        "NET-IP-UNUSED",
+        "STATE-WAIVER-UNUSED",
+    }
+
+
 def test_a_step_has_the_urn_that_is_new_where_an_alias_has_the_old() -> None:
     old, new = make(DISK, "old", size=10), make(DISK, "new", size=5)
     step = Change(urn=new.urn, op=Op.REPLACE, before=old, after=new, replace_reasons=("size",))
