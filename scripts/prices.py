@@ -29,6 +29,8 @@ class Format(enum.Enum):
     JSON = "json"
 
 
+MISSING: Final = 4
+"""So many missing prices are named."""
 MODELS: Final = ("on-demand", "spot", "cud-1y", "cud-3y")
 """As policies.prices.terms has them, which is imported only when a command runs."""
 
@@ -74,7 +76,7 @@ def show(
     as_of: datetime.date,
     output_file: Path | None,
 ) -> ExitCode:
-    """Show the prices of ITEM, a name or a glob; all without it.
+    """Show the prices of ITEM, a name or a glob; all without it. Exits 4 where nothing asked for has a price.
 
     \b
     Examples:
@@ -92,9 +94,13 @@ def show(
     if form is Format.JSON:
         with output.opened(output_file) as stream:
             stream.write(price_json(book, found, as_of))
-    else:
-        _print(price_table(found, as_of), output_file)
-    return ExitCode.FINE
+    elif found.found:
+        _print(price_table(found.found, as_of), output_file)
+    for one in found.missing[:MISSING]:
+        click.echo(output.printable(one.reason), err=True)
+    if len(found.missing) > MISSING:
+        click.echo(f"and {len(found.missing) - MISSING} more without a price there", err=True)
+    return ExitCode.FINE if found.found else ExitCode.UNDECIDED
 
 
 @command.command(name="verify", context_settings=HELP)
@@ -165,13 +171,14 @@ def refresh(
     from policies.prices.catalog_client import Access, CatalogError, read_catalogue
     from policies.prices.patterns import patterns
     from policies.prices.publishing import refreshed_files
-    from policies.prices.refresh import RefreshError
+    from policies.prices.refresh import RefreshError, check_currency
     from policies.prices.refresh import refresh as refreshed_from
     from policies.prices.tables import difference_summary, difference_table, kept_lines
 
     now = datetime.datetime.now(tz=datetime.UTC)
     target = _target(output_file, now.date())
     book, path = _book(book_file)
+    check_currency(book)
     services = tuple(dict.fromkeys(pattern.service for pattern in patterns()))
     access = Access(endpoint=endpoint, api_key=api_key, first_wait_s=min(1.0, timeout / 8), deadline_s=timeout)
     try:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 PAGE_SIZE: Final = 5000
 """The most that the catalogue gives at once."""
 INSTALL: Final = "pip install 'spotrail[live]'"
-_CALL_S: Final = 60
-"""Seconds after which one call without an answer is given up."""
+_CALL_S: Final = 60.0
+"""Seconds after which one call without an answer is given up, or the deadline where that is less."""
 _NANO: Final = Decimal("1e-9")
 
 _Page = TypeVar("_Page")
@@ -100,7 +100,7 @@ class _Reader:
             on_error=lambda error: say(f"{_cause(error)}; trying again"),
         )
         key = (("x-goog-api-key", access.api_key),) if access.api_key else ()
-        self._how: dict[str, Any] = {"retry": retry, "timeout": _CALL_S, "metadata": key}
+        self._how: dict[str, Any] = {"retry": retry, "timeout": min(_CALL_S, access.deadline_s), "metadata": key}
 
     def service_names(self, wanted: Sequence[str]) -> Mapping[str, str]:
         """`services/6F81-5844-456A` by display name."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, final
 
+from policies.errors import InputError
 from policies.hardware.zones import price_locations
 from policies.prices.book import PriceBook
 from policies.prices.catalog import Answer, Fault, Offer, answers
@@ -18,6 +19,8 @@ from policies.prices.sku import Sku
 from policies.prices.terms import Confidence, PriceModel
 
 SOURCE: Final = "Cloud Billing Catalog"
+CURRENCY: Final = "USD"
+"""What the catalogue is asked for: list prices are made in it, and all others are converted from it."""
 ANYWHERE: Final = "anywhere"
 """Stands for the place of an item that neither the book nor the catalogue has anywhere."""
 
@@ -82,6 +85,14 @@ class Refreshed:
     def taken(self) -> tuple[Difference, ...]:
         """What comes from the catalogue."""
         return tuple(one for one in self.differences if one.outcome is not Outcome.KEPT)
+
+
+def check_currency(book: PriceBook) -> None:
+    """Raises InputError for a book that the catalogue cannot refresh."""
+    if book.currency != CURRENCY:
+        raise InputError(
+            f"{book.name}: is in {book.currency}; the catalogue is read in {CURRENCY}, so give such a book"
+        )
 
 
 def refresh(

@@ -17,6 +17,7 @@ from policies.prices.book import Price, PriceBook
 from policies.prices.checkup import Checkup, ItemAge
 from policies.prices.loading import Line
 from policies.prices.refresh import Difference, Outcome, Refreshed
+from policies.prices.selection import Selection
 
 SCHEMA: Final = "spotrail.prices/1"
 STYLES: Final = {Freshness.FRESH: "", Freshness.AGEING: "yellow", Freshness.STALE: "red", Freshness.UNDATED: "red"}
@@ -39,8 +40,8 @@ def price_table(prices: Iterable[Price], on: datetime.date) -> Table:
     return table
 
 
-def price_json(book: PriceBook, prices: Iterable[Price], on: datetime.date) -> str:
-    """The same as strict JSON: money and quantities are decimal strings."""
+def price_json(book: PriceBook, selection: Selection, on: datetime.date) -> str:
+    """The same as strict JSON, and what has no price: money and quantities are decimal strings."""
     document = {
         "schema": SCHEMA,
         "as_of": on.isoformat(),
@@ -50,7 +51,11 @@ def price_json(book: PriceBook, prices: Iterable[Price], on: datetime.date) -> s
             "as_of": book.as_of.isoformat() if book.as_of else None,
             "sha256": book.sha256,
         },
-        "prices": [_price(price, on) for price in prices],
+        "prices": [_price(price, on) for price in selection.found],
+        "missing": [
+            {"item": one.item, "price_model": one.model.value, "location": one.location, "reason": one.reason}
+            for one in selection.missing
+        ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

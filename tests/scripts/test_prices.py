@@ -95,8 +95,6 @@ def test_the_table_has_steps_and_ages(prices: Command) -> None:
     [
         (("tpu.v6e.chp",), ('no item "tpu.v6e.chp"', "did you mean tpu.v6e.chip?")),
         (("nothing.*",), ('no item "nothing.*"', "disk.*")),
-        # A bucket in a place that the book has not: no price of another region, and no zero.
-        (("storage.standard.capacity", "-l", "mars1"), ("no on-demand price", "in mars1 or global", "it is priced")),
         (("image.capacity", "-m", "spot"), ('no price for "image.capacity" bought spot',)),
         (("tpu.*", "-m", "spto"), ("spto", "on-demand", "spot")),
     ],
@@ -111,11 +109,47 @@ def test_what_has_no_price_is_said_and_never_zero(
         assert word in ran.stderr
 
 
+def test_a_place_that_the_book_has_not_gets_no_price_of_another_region(prices: Command) -> None:
+    ran = prices("show", "storage.standard.capacity", "-l", "MARS1")
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert "no on-demand price for storage.standard.capacity in mars1 or global (book of 2026-11-29)" in ran.stderr
+
+
 def test_a_book_without_the_spot_price_says_its_date(prices: Command, tmp_path: Path) -> None:
     book = write(tmp_path / "book.csv", "tpu.v6e.chip,on-demand,us-east5,chip-hour,0,2.70,USD,2026-11-01,,high,a page")
     ran = prices("show", "tpu.v6e.chip", "-l", "us-east5", "-m", "spot", "--book", str(book))
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert "no spot price for tpu.v6e.chip in us-east5 or global (book of 2026-11-01)" in ran.stderr
+    assert "it is priced there on-demand" in ran.stderr
+    none = prices("show", "tpu.v6e.chip", "-m", "spot", "--book", str(book))
+    assert (none.returncode, none.stdout) == (2, "")
+    assert 'no price for "tpu.v6e.chip" bought spot in book.csv (book of 2026-11-01)' in none.stderr
+
+
+def test_what_is_missing_beside_what_is_found_is_named(prices: Command, tmp_path: Path) -> None:
+    row = "tpu.v6e.chip,{},{},chip-hour,0,2.70,USD,2026-11-01,,high,a page"
+    rows = [row.format("on-demand", "us-east5"), row.format("spot", "us-west1")]
+    book = write(tmp_path / "book.csv", *rows)
+    ran = prices("show", "-l", "us-east5", "--book", str(book), "--format", "json")
+    assert ran.returncode == 0
+    document = json.loads(ran.stdout)
+    assert [one["price_model"] for one in document["prices"]] == ["on-demand"]
+    assert [(one["price_model"], one["location"]) for one in document["missing"]] == [("spot", "us-east5")]
+    assert ran.stderr == f"{document['missing'][0]['reason']}\n"
+
+
+def test_a_long_list_of_missing_prices_is_cut(prices: Command) -> None:
+    ran = prices("show", "disk.*", "-l", "mars1")
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert len(ran.stderr.splitlines()) == 5
+    assert ran.stderr.splitlines()[-1].endswith("more without a price there")
+
+
+def test_a_book_in_another_currency_is_not_refreshed(prices: Command, tmp_path: Path) -> None:
+    book = write(tmp_path / "book.csv", "tpu.v6e.chip,on-demand,us-east5,chip-hour,0,2.70,EUR,2026-11-01,,high,a page")
+    ran = prices("refresh", "--book", str(book), "--endpoint", "127.0.0.1:1")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert 'no price for "tpu.v6e.chip" bought spot in book.csv' in ran.stderr
+    assert "book.csv: is in EUR; the catalogue is read in USD" in ran.stderr
 
 
 @pytest.mark.parametrize("cells", ["-1,USD", ",USD", "null,USD", "0.9,EUR"])

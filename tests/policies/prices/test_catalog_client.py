@@ -1,6 +1,7 @@
 """The real Cloud Billing client against a catalogue served on this machine: paging, retries, failures."""
 
 import datetime
+import socket
 import subprocess
 import sys
 from decimal import Decimal
@@ -129,6 +130,13 @@ def test_nobody_there() -> None:
         gone = endpoint
     with pytest.raises(CatalogError, match="Cloud Billing Catalog failed"):
         read_catalogue([COMPUTE], Access(endpoint=gone, first_wait_s=0.01, deadline_s=0.2), said.append)
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        access = Access(endpoint=f"127.0.0.1:{silent.getsockname()[1]}", first_wait_s=0.01, deadline_s=0.3)
+        with pytest.raises(CatalogError, match="Cloud Billing Catalog failed"):
+            read_catalogue([COMPUTE], access, said.append)
 
 
 def test_the_key_goes_with_every_call() -> None:

@@ -226,6 +226,10 @@ def test_a_second_refresh_finds_all_the_same(book: PriceBook, tmp_path: Path) ->
     once = published(refreshed(book, *skus), book, tmp_path, *skus)
     twice = refreshed(once, *skus)
     assert {one.outcome for one in twice.taken} == {Outcome.SAME}
+    catalogue = {"Compute Engine": skus, "Networking": (NAT,)}
+    files = refreshed_files("newer.csv", once, tmp_path / "new.csv", twice, catalogue, NOW.date())
+    assert files.csv == (tmp_path / "new.csv").read_text(encoding="utf-8")
+    assert files.toml.count('name = "Cloud Billing Catalog"') == 1
 
 
 def test_memory_by_decimal_gb_says_so_in_its_source(tmp_path: Path) -> None:
