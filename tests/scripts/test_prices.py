@@ -16,7 +16,7 @@ from google.cloud import billing_v1
 
 from policies.prices.book import Price, PriceModel, load_book, shipped_book
 from policies.prices.terms import COLUMNS
-from scripts.cli import COMMANDS, run
+from scripts.cli import run
 from tests.google_cloud.billing_catalog import Catalogue, served, sku
 
 AS_OF = ("--as-of", "2026-11-29")
@@ -38,7 +38,6 @@ Command: TypeAlias = Callable[..., Ran]
 @pytest.fixture
 def prices(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     """Runs `spotrail prices ...` in an empty folder."""
-    monkeypatch.setitem(COMMANDS, "prices", ("scripts.prices", "The price book."))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
 
