@@ -44,7 +44,7 @@ class _Seen:
     """What the events so far have said."""
 
     source: Source
-    steps: dict[tuple[str, str, bool], Step] = field(default_factory=dict)
+    steps: dict[tuple[str, str, int], Step] = field(default_factory=dict)
     config: Mapping[str, Value] = field(default_factory=dict)
     counted: object = None
     diagnostics: list[tuple[object, object]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Seen:
             case "preludeEvent":
                 self.config = config_of(payload.get("config"), f"{where}.config", self.source.values)
             case "resourcePreEvent" | "resOutputsEvent":
-                self._step(payload.get("metadata"), f"{where}.metadata")
+                self._step(payload.get("metadata"), f"{where}.metadata", begins=kind == "resourcePreEvent")
             case "diagnosticEvent":
                 self.diagnostics.append((payload.get("severity"), payload.get("message")))
             case "policyEvent":
@@ -68,14 +68,18 @@ class _Seen:
             case _ if kind not in _SKIPPED:
                 self.source.notes.add(f'events of the kind "{kind[:40]}" are not known and were skipped')
 
-    def _step(self, found: object, where: str) -> None:
+    def _step(self, found: object, where: str, *, begins: bool) -> None:
         if not isinstance(found, dict):
             raise ReadError(f"{where} is no object; it must be a step")
         step = step_of(found, where, self.source.values, "old", "new")
+        if step.of_pending:
+            # One URN may have several that are still to be deleted, and nothing comes of any.
+            if begins:
+                self.steps[step.op, step.urn, len(self.steps) + 1] = step
+            return
         # The event after a step repeats it, with the outputs that it has by then.
-        key = (step.op, step.urn, step.of_pending)
-        before = self.steps.get(key)
-        self.steps[key] = replace(step, old=before.old) if before else step
+        before = self.steps.get((step.op, step.urn, 0))
+        self.steps[step.op, step.urn, 0] = replace(step, old=before.old) if before else step
 
 
 def _claims(first: Mapping[str, object]) -> bool:

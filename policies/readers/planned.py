@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -100,14 +101,12 @@ def _hidden(steps: Sequence[Step], counted: Mapping[str, int], notes: Notes) -> 
     The stack and providers that the program names are counted and shown like all others (the stack always), default
     providers are neither. Whether a hidden one is a component cannot be seen: each counts as one that may bill.
     """
-    shown: dict[str, int] = {}
-    for op, _ in dict.fromkeys(("replace" if step.op in _REPLACING else step.op, step.urn) for step in steps):
-        shown[op] = shown.get(op, 0) + 1
-    missing = {
-        op: count - shown.get(op, 0)
-        for op, count in counted.items()
-        if op not in _REPLACING and count > shown.get(op, 0)
+    logical = {
+        ("replace" if step.op in _REPLACING else step.op, step.urn, place if step.of_pending else 0)
+        for place, step in enumerate(steps, start=1)
     }
+    shown = Counter(op for op, _, _ in logical)
+    missing = {op: count - shown[op] for op, count in counted.items() if op not in _REPLACING and count > shown[op]}
     same = missing.pop("same", 0)
     if same:
         notes.add(

@@ -112,3 +112,14 @@ def test_a_stream_that_was_cut_in_a_line_is_refused(read: Read) -> None:
 def test_text_after_a_stream_is_cut_and_noted(read: Read) -> None:
     reading = read(stream(PRELUDE, UPDATE, summary(update=1)) + "Finished.\n")
     assert reading.notes == ("text after the JSON was left out, from line 4, column 1",)
+
+
+def test_each_pending_deletion_of_a_stream_is_a_change(read: Read) -> None:
+    gone = record("coral", SMALL, delete=True)
+    events = [pre("delete", gone), pre("delete", gone), pre("delete", gone, kind="resOutputsEvent")]
+    reading = read(stream(*events, summary(delete=2)))
+    assert [(change.op, change.urn) for change in reading.changes] == [
+        (Op.DELETE, f"{urn('coral')}#pending-delete"),
+        (Op.DELETE, f"{urn('coral')}#pending-delete-2"),
+    ]
+    assert reading.hidden == 0

@@ -15,7 +15,7 @@ from policies.resources import SECRET, UNKNOWN, Resource
 from tests.policies.readers.documents import GOOGLE, LARGE, ROOT, SMALL, digest, record, step, urn
 
 Read = Callable[[Any], Reading]
-WHY = {"replaceReasons": ["snapshot"], "diffReasons": ["snapshot", "size"]}
+WHY: dict[str, Any] = {"replaceReasons": ["snapshot"], "diffReasons": ["snapshot", "size"]}
 ONE_STEP = digest(step("replace", old=SMALL, new=LARGE, **WHY), replace=1)
 THREE_STEPS = digest(
     step("create-replacement", old=SMALL, new=LARGE, **WHY),
@@ -82,7 +82,7 @@ SIDES = {
     "extend-parameterize": (Op.SAME, 100, 140),
     "transmogrify": (Op.UPDATE, 100, 140),
 }
-FOREIGN = {"external": True}
+FOREIGN: dict[str, Any] = {"external": True}
 OLD = {
     "create": None,
     "read": None,
@@ -200,15 +200,18 @@ def test_refresh_and_update_of_one_resource_are_one_change(read: Read) -> None:
 
 def test_a_pending_deletion_beside_its_living_namesake_is_a_change_of_its_own(read: Read) -> None:
     gone = record("coral", SMALL, delete=True)
-    reading = read(digest(step("update", old=SMALL, new=LARGE), step("delete", old=gone), update=1, delete=1))
+    steps = (step("update", old=SMALL, new=LARGE), step("delete", old=gone), step("delete", old=gone))
+    reading = read(digest(*steps, update=1, delete=2))
     assert [(change.urn, change.op) for change in reading.changes] == [
         (urn("coral"), Op.UPDATE),
         (f"{urn('coral')}#pending-delete", Op.DELETE),
+        (f"{urn('coral')}#pending-delete-2", Op.DELETE),
     ]
     assert reading.before is not None
-    assert [(disk.name, size(disk)) for disk in reading.before] == [("coral", 100), ("coral", 100)]
+    assert [(disk.name, size(disk)) for disk in reading.before] == [("coral", 100)] * 3
+    assert reading.hidden == 0
     assert [size(disk) for disk in reading.after] == [140]
-    assert "coral: replaced earlier and still standing; this change deletes it" in reading.notes
+    assert "coral, coral: replaced earlier and still standing; this change deletes it" in reading.notes
 
 
 def test_what_is_retained_on_delete_goes_on_billing_and_is_noted(read: Read) -> None:
