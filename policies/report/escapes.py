@@ -22,7 +22,10 @@ _FORMULA: Final = tuple("=+-@＝＋－＠")
 
 def line(text: str) -> str:
     """`text` on one line: blanks as spaces, no control, direction or surrogate character."""
-    return "".join(char if char.isprintable() else REPLACEMENT for char in " ".join(text.split()))
+    whole = " ".join(text.split())
+    if whole.isprintable():
+        return whole
+    return "".join(char if char.isprintable() else REPLACEMENT for char in whole)
 
 
 def short(text: str, longest: int = LONGEST) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from typing import Final
 
 from policies.estimate.change import ChangedResource, ChangeEstimate
 from policies.estimate.model import Estimate, ResourceEstimate
 from policies.money import Amount, decimal_of
 from policies.report.figures import CENT, money
 from policies.report.stack import StackReport
+
+ROUNDED: Final = "a month is 730 hours; shown to the cent, totals are of the exact parts"
+"""What stands at the foot of a page, where a column may not add up to the last cent."""
 
 
 def headline(report: StackReport) -> str:

@@ -20,7 +20,7 @@ from policies.estimate.model import ResourceEstimate
 from policies.money import decimal_of
 from policies.report.escapes import line
 from policies.report.figures import UNIT, money, quantity
-from policies.report.headline import difference, doubts, headline, side
+from policies.report.headline import ROUNDED, difference, doubts, headline, side
 from policies.report.issues import Issue, counts, issues
 from policies.report.stack import StackReport
 
@@ -54,6 +54,7 @@ def stack_html(report: StackReport) -> str:
         notes=[line(note) for note in _notes(report)],
         dated=f"prices of {report.book_as_of}" if report.book_as_of else "prices without a date",
         currency=report.change.after.currency,
+        rounded=ROUNDED,
         data=Markup(json.dumps(_data(report), allow_nan=False, separators=(",", ":")).translate(_ACTIVE)),
     )
 

@@ -13,7 +13,7 @@ from policies.estimate.change import ChangedResource
 from policies.estimate.model import ResourceEstimate
 from policies.report.escapes import markdown
 from policies.report.figures import UNIT, money, quantity
-from policies.report.headline import difference, doubts, headline, moved, side, standing
+from policies.report.headline import ROUNDED, difference, doubts, headline, moved, side, standing
 from policies.report.issues import Issue, Standing, counts, issues
 from policies.report.stack import StackReport
 
@@ -104,7 +104,7 @@ def _lead(report: StackReport) -> str:
 
 def _foot(report: StackReport) -> str:
     dated = f"prices of {report.book_as_of}" if report.book_as_of else "prices without a date"
-    return f"<sub>spotrail · {markdown(report.project, NAME)} · {dated} · a month is 730 hours</sub>\n"
+    return f"<sub>spotrail · {markdown(report.project, NAME)} · {dated} · {ROUNDED}</sub>\n"
 
 
 def _sections(report: StackReport, limit: int) -> Iterator[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -12,9 +13,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from policies.changes import Op
+from policies.estimate.change import ChangedResource, ChangeEstimate
+from policies.estimate.model import Estimate
 from policies.money import Amount
 from policies.report.headline import doubts, headline, moved, signed
 from policies.report.markdown import COMMENT_LIMIT, marker, stack_markdown
+from policies.report.plan import PlanReport
 from policies.report.stack import StackReport
 from policies.resources import Resource
 
@@ -76,6 +81,26 @@ def test_the_sentence_says_what_it_does_not_know(
 )
 def test_a_difference_never_looks_like_none(amount: str, shown: str) -> None:
     assert signed(Amount.by_month(Decimal(amount))) == shown
+
+
+def test_totals_are_of_the_exact_parts_and_what_does_not_change_has_no_row(
+    rounded_plan: PlanReport, stack_report_of: Callable[..., StackReport]
+) -> None:
+    three = rounded_plan.estimate.resources
+    change = ChangeEstimate(
+        before=Estimate(currency="USD", resources=three[:1]),
+        after=Estimate(currency="USD", resources=three),
+        resources=tuple(
+            ChangedResource(urn=found.resource.urn, op=op, before=before, after=found)
+            for found, op, before in zip(three, (Op.UPDATE, Op.CREATE, Op.CREATE), (three[0], None, None), strict=True)
+        ),
+    )
+    report = dataclasses.replace(stack_report_of((), ()), change=change)
+    # 0.335 and 3 x 0.335 = 1.005, rounded half-even; 0.67 between them
+    assert headline(report) == "dev: 0.34 → 1.00 USD /month, +0.67 (+200.0 %)"
+    text = stack_markdown(report)
+    assert [row[1].split()[0] for row in rows(text, "| | Resource | Before")] == ["b", "c"]
+    assert "totals are of the exact parts" in text
 
 
 def test_changes_are_worst_first(stack_report: StackReport) -> None:
