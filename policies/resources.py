@@ -265,9 +265,11 @@ def _grouped(pairs: Iterable[tuple[str, Resource]]) -> Mapping[str, tuple[Resour
 def dig(value: Value, *path: str | int) -> Value:
     """Follow `path` through mappings (text) and lists (int). None where it ends; Opaque below an opaque value."""
     for key in path:
-        if isinstance(value, Opaque):
+        if isinstance(value, dict):  # nearly all of them, and an abstract class takes ten times as long to ask
+            value = value.get(key)
+        elif isinstance(value, Opaque):
             return value
-        if isinstance(value, Mapping) and isinstance(key, str):
+        elif isinstance(value, Mapping) and isinstance(key, str):
             value = value.get(key)
         elif isinstance(value, tuple) and isinstance(key, int) and -len(value) <= key < len(value):
             value = value[key]

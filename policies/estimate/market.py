@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
-from typing import Final, TypeAlias, final
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple, TypeAlias, final
 
 from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
 from policies.money import Amount
@@ -20,8 +20,22 @@ Part: TypeAlias = CostComponent | Unpriced | UnknownInput | str
 """What the price of a resource is made of; text is a note."""
 
 ADDRESS_TYPES: Final = ("gcp:compute/address:Address", "gcp:compute/globalAddress:GlobalAddress")
+KEPT_LINES: Final = 8192
+"""Distinct lines of a bill that are kept to be used again."""
 HOURLY: Final = frozenset({"chip-hour", "vCPU-hour", "GiB-hour", "IP-hour", "VM-hour", "hour"})
 """Units that bill while a thing runs. The others bill by the month: for what exists, or for what was used in it."""
+
+
+@final
+class _Wanted(NamedTuple):
+    """What is to be priced, but for the words about it."""
+
+    item: str
+    quantity: Decimal
+    unit: str
+    location: str
+    model: PriceModel
+    share: Fraction
 
 
 @final
@@ -84,18 +98,27 @@ class Market:
         `share` is the part of the month for which it bills. Without a price in exactly `unit` the line is Unpriced:
         no other unit, no other region and no other price model stands in.
         """
-        amount = Decimal(quantity)
+        return self._lines(name, _Wanted(item, Decimal(quantity), unit, location, model, share), note)
+
+    @cached_property
+    def _lines(self) -> Callable[[str, _Wanted, str], CostComponent | Unpriced]:
+        """Lines as they were made before: what is alike in a stack is made and kept once."""
+        return lru_cache(maxsize=KEPT_LINES)(self._line)
+
+    def _line(self, name: str, wanted: _Wanted, note: str) -> CostComponent | Unpriced:
+        item, amount, unit, location, model, share = wanted
         price = self._price(item, model, unit, location)
         if isinstance(price, str):
             return Unpriced(item=item, reason=price, quantity=amount, unit=unit)
         by = Amount.by_hour if unit in HOURLY else Amount.by_month
+        whole = by(price.cost(amount))
         return CostComponent(
             name=name,
             item=item,
             quantity=amount,
             unit=unit,
             unit_price=price.unit_price,
-            amount=by(price.cost(amount)) * share,
+            amount=whole if share == 1 else whole * share,
             freshness=price.freshness(self.as_of),
             as_of=price.as_of,
             note=joined(note, _doubt(price) if amount else ""),
@@ -122,8 +145,16 @@ class Market:
             return f"{name}: {found.reason}; unpriced as soon as {field_of(resource, field)} is set"
         return found
 
+    @cached_property
+    def _prices(self) -> dict[tuple[str, PriceModel, str], Price | MissingPrice]:
+        """The answers of the book: to find out why a price is missing takes a look at all of it."""
+        return {}
+
     def _price(self, item: str, model: PriceModel, unit: str, location: str) -> Price | str:
-        found = self.book.find(item, model, location)
+        key = (item, model, location)
+        found = self._prices.get(key)
+        if found is None:
+            found = self._prices[key] = self.book.find(*key)
         if isinstance(found, MissingPrice):
             return found.reason
         if found.unit != unit:

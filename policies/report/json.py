@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from policies.budget import budget_findings
@@ -89,6 +90,7 @@ def _total(side: Estimate, *, whole: bool) -> Mapping[str, Json]:
     return _rates(side.amount if whole and not side.nothing_known else None)
 
 
+@lru_cache(maxsize=8192)
 def _rates(amount: Amount | None) -> Mapping[str, Json]:
     if amount is None:
         return {"hourly": None, "monthly": None}
