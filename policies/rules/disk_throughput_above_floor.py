@@ -36,8 +36,8 @@ def _check(disk: Resource, context: Context) -> Iterator[Violation]:
 
 def _judged(disk: Resource, size: int, throughput: int, many: int, context: Context) -> Iterator[Violation]:
     floor = floor_throughput(size, many)
-    if throughput <= floor:
-        return
+    if throughput <= floor or not floor:
+        return  # no volume has a size without a floor: that is the matter of DISK-LIMITS
     cost = cost_of(disk, context, THROUGHPUT_ITEM)
     saved = None if cost is None else cost * Fraction(throughput - floor, throughput)
     yield Violation(

@@ -9,8 +9,9 @@ preview, with the inputs of both sides and the options of what stands.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from dataclasses import dataclass
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import yaml
 
 from policies.changes import Change, Op
 from policies.estimate.engine import estimate
+from policies.estimate.model import Estimate
 from policies.prices.book import PriceBook, load_book
 from policies.resources import SECRET, STACK_TYPE, UNKNOWN, Resource, ResourceOptions, ResourceSet, Value
 from policies.rules.engine import Judgement, run_rules
@@ -190,6 +192,68 @@ def test_a_rule_finds_what_the_case_says(case: Case, book: PriceBook) -> None:
         assert want["says"] in finding.message
     if not case.finds:
         assert judged.passed == (rule(case.rule),), "the rule looked at nothing: the case proves nothing"
+
+
+ODD: tuple[Value, ...] = (
+    *(None, True, -1, 0, 10**12, Decimal("0.5"), "", "x", UNKNOWN, SECRET),
+    *((), {}, ({},), ("x",), (None,), (UNKNOWN,), {"a": 1}),
+)
+"""What a file may hold where a rule looks for something else."""
+NOTHING = Estimate(currency="USD", resources=())
+
+
+def places(value: Value, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of everything in `value`."""
+    if isinstance(value, Mapping):
+        inner: Iterable[tuple[str | int, Value]] = value.items()
+    else:
+        inner = enumerate(value) if isinstance(value, tuple) else ()
+    for key, each in inner:
+        yield (*path, key)
+        yield from places(each, (*path, key))
+
+
+def with_odd(value: Value, path: tuple[str | int, ...], odd: Value) -> Value:
+    """`value` with something else at `path`."""
+    if not path:
+        return odd
+    if isinstance(value, Mapping):
+        return {key: with_odd(each, path[1:], odd) if key == path[0] else each for key, each in value.items()}
+    assert isinstance(value, tuple)
+    return tuple(with_odd(each, path[1:], odd) if at == path[0] else each for at, each in enumerate(value))
+
+
+def oddities(found: Resource) -> Iterator[Resource]:
+    """The resource with each part of its inputs replaced by some other thing; a fourth of all, always the same."""
+    chosen = random.Random(found.urn)
+    for path in places(found.inputs):
+        for odd in chosen.sample(ODD, 4):
+            inputs = with_odd(found.inputs, path, odd)
+            assert isinstance(inputs, Mapping)
+            yield replace(found, inputs=inputs)
+
+
+def attempts(case: Case) -> Iterator[tuple[ResourceSet, tuple[Change, ...]]]:
+    """The stack and the steps of a case, each time with one oddity."""
+    stack = tuple(stack_of(case.stack))
+    for at, each in enumerate(stack):
+        yield from ((ResourceSet((*stack[:at], odd, *stack[at + 1 :])), ()) for odd in oddities(each))
+    for entry in (step(name, entry) for name, entry in case.changes.items()):
+        if entry.before:
+            yield from ((ResourceSet(stack), (replace(entry, before=odd),)) for odd in oddities(entry.before))
+        if entry.after:
+            yield from ((ResourceSet(stack), (replace(entry, after=odd),)) for odd in oddities(entry.after))
+
+
+@pytest.mark.parametrize("name", rules())
+def test_no_input_makes_a_rule_fail(name: str, book: PriceBook) -> None:
+    tried, failures = 0, []
+    for case in (case for case in CASES if case.rule == name):
+        for tried, (resources, changes) in enumerate(attempts(case), start=tried + 1):
+            judged = run_rules(resources, NOTHING, AS_OF, book=book, only=(rule(name),), changes=changes)
+            failures += [(finding, resources, changes) for finding in judged.findings if finding.failed]
+    assert tried
+    assert failures == []
 
 
 @pytest.mark.parametrize("name", rules())
