@@ -33,12 +33,12 @@ BY_USAGE: Final = (
 
 
 def stack_infracost(report: StackReport) -> str:
-    """The report as ASCII text with a final newline; every amount is an exact decimal string.
+    """The report as one line of ASCII; every amount is an exact decimal string.
 
     A total is null where nothing is known of it or the source hides unchanged resources; the difference then stands
     alone. The time is the day that ages are counted from, so that the same input gives the same text.
     """
-    return json.dumps(_root(report), indent=2, allow_nan=False) + "\n"
+    return json.dumps(_root(report), allow_nan=False) + "\n"
 
 
 def _root(report: StackReport) -> dict[str, Any]:

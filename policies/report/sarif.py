@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from policies.money import plain
 from policies.report.escapes import line
+from policies.report.headline import doubts, headline
 from policies.report.issues import Issue, Standing, issues, source_file
 from policies.report.stack import StackReport
 from policies.rules.model import Severity
@@ -21,27 +22,36 @@ LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.
 OPEN_LEVEL: Final = "none"
 """What the standard demands of a result that is no failure."""
 
+MOST: Final = 25_000
+"""Results that code scanning takes of a run; with more it refuses the file."""
+
 
 def stack_sarif(report: StackReport) -> str:
     """The findings and the budgets that are not kept, as one SARIF run in ASCII, with a final newline."""
     found = issues(report)
+    shown = found[:MOST]
+    money = f"monthlyCost{report.change.after.currency.capitalize()}"
     document = {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": {"name": "spotrail", **_version(), "rules": list(_rules(found))}},
+                "tool": {"driver": {"name": "spotrail", **_version(), "rules": list(_rules(shown))}},
+                "invocations": [{"executionSuccessful": True, **_notifications(report, len(found))}],
                 "automationDetails": {"id": line(f"spotrail/{report.project}/{report.stack}/")},
-                "results": list(
-                    _results(
-                        found, _uri(source_file(report)), f"monthlyCost{report.change.after.currency.capitalize()}"
-                    )
-                ),
+                "results": list(_results(shown, _uri(source_file(report)), money)),
                 "columnKind": "unicodeCodePoints",
             }
         ],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _notifications(report: StackReport, number: int) -> dict[str, Any]:
+    """What the reader of the results should know: the price, its doubts, and what is left out."""
+    left_out = [f"{number - MOST:,} results are left out, the least grave ones"] if number > MOST else []
+    told = [("note", headline(report)), *(("warning", text) for text in (*doubts(report), *left_out))]
+    return {"toolExecutionNotifications": [{"level": level, "message": {"text": line(text)}} for level, text in told]}
 
 
 def _version() -> dict[str, str]:

@@ -78,6 +78,25 @@ def test_a_result_says_where_and_why(stack_report: StackReport) -> None:
     assert run["results"][-1]["suppressions"] == [waiver]
 
 
+def test_the_price_and_its_doubts_go_along(stack_report: StackReport, doubtful_report: StackReport) -> None:
+    (invocation,) = run_of(stack_report)["invocations"]
+    price = "dev: 162.00 → 3,568.00 USD /month, +3,406.00 (+2,102.5 %)"
+    assert invocation["toolExecutionNotifications"] == [{"level": "note", "message": {"text": price}}]
+    (invocation,) = run_of(doubtful_report)["invocations"]
+    levels = [each["level"] for each in invocation["toolExecutionNotifications"]]
+    assert levels == ["note", "warning", "warning", "warning"]
+
+
+def test_code_scanning_gets_no_more_than_it_takes(
+    stack_report: StackReport, stack_report_of: Callable[..., StackReport]
+) -> None:
+    run = run_of(stack_report_of((), (), findings=stack_report.findings[1:] * 9_000))
+    assert len(run["results"]) == 25_000
+    assert [result["level"] for result in run["results"][8_999:9_001]] == ["warning", "none"]
+    said = run["invocations"][0]["toolExecutionNotifications"][-1]["message"]["text"]
+    assert said == "2,000 results are left out, the least grave ones"
+
+
 def test_a_fingerprint_outlives_the_amount_and_tells_two_findings_apart(stack_report: StackReport) -> None:
     dearer = tuple(
         dataclasses.replace(finding, monthly=Amount.by_month(Decimal(7)), message=f"{finding.message}, now 7.00")
