@@ -13,9 +13,14 @@ from policies.rules.registry import rule
 
 def _check(stack: Resource, context: Context) -> Iterator[Violation]:
     for waiver in context.waivers:
-        if not waiver.expired(context.as_of) and waiver.rule != RULE.id and not _covers(waiver, context):
+        if not waiver.expired(context.as_of) and _judged(waiver, context) and not _covers(waiver, context):
             what = f"{waiver.rule} for {waiver.urn} ({waiver.reason})"
             yield Violation(message=f"the waiver of {what} covers no finding of this stack")
+
+
+def _judged(waiver: Waiver, context: Context) -> bool:
+    """Whether its rule could find anything here: one about steps finds nothing in a program or a state."""
+    return waiver.rule != RULE.id and (bool(context.changes) or not rule(waiver.rule).gate)
 
 
 def _covers(waiver: Waiver, context: Context) -> bool:
