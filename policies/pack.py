@@ -9,6 +9,9 @@ unknown before an update; one reports what a mandatory rule finds less bad, and 
 Waivers come from the stack (`spotrail:waivers`) and from the configuration of the rule's policy:
 `{"TPU-ON-DEMAND": {"waivers": [{"urn": "*eval*", "reason": "...", "until": "2026-12-15"}], "asOf": "2026-11-29"}}`.
 
+`spotrail:severity` of the stack turns a rule down or off here too. It makes no advisory policy mandatory: that is the
+`enforcementLevel` of Pulumi's own configuration.
+
 The SDK would hand secrets over as plain text. `keep_secrets` puts an opaque value in their place, so that no rule
 reads one and no message prints one; outputs that a resource declares secret are opaque too.
 """
@@ -58,6 +61,7 @@ from policies.resources import (
 from policies.rules.engine import FAILED, Judgement, run_rules
 from policies.rules.model import Finding, Rule, Severity, Waiver
 from policies.rules.registry import rules
+from policies.rules.severities import read_severities
 from policies.rules.telling import paragraph
 from policies.rules.waivers import read_day, read_waivers, read_waivers_of
 from policies.usage import Usage
@@ -146,7 +150,12 @@ class RulePolicy:
         own = read_waivers_of(self.rule.id, config.get("waivers"), f"{place}.waivers")
         resources = resource_set(args.resources, self.desk.inputs)
         return run_rules(
-            resources, self.desk.price(resources, as_of), as_of, (*stack_waivers(), *own), only=(self.rule,)
+            resources,
+            self.desk.price(resources, as_of),
+            as_of,
+            (*stack_waivers(), *own),
+            only=(self.rule,),
+            severities=read_severities(_stack_setting("severity")),
         )
 
     def _tell(self, findings: Sequence[Finding], report: ReportViolation) -> None:
@@ -216,12 +225,17 @@ def resource_set(found: Iterable[PolicyResource], inputs: Mapping[str, Mapping[s
 
 
 def stack_waivers() -> tuple[Waiver, ...]:
-    """The waivers of the stack file, which Pulumi hands to a pack as JSON. Raises InputError."""
-    text = pulumi.Config("spotrail").get("waivers")
+    """The waivers of the stack file. Raises InputError."""
+    return read_waivers(_stack_setting("waivers"))
+
+
+def _stack_setting(key: str) -> object:
+    """An object of the stack file, which Pulumi hands to a pack as JSON; None where it is not set."""
+    text = pulumi.Config("spotrail").get(key)
     try:
-        return read_waivers(json.loads(text) if text else None)
+        return json.loads(text) if text else None
     except json.JSONDecodeError as error:
-        raise InputError(f"spotrail:waivers is no JSON: {error}") from error
+        raise InputError(f"spotrail:{key} is no JSON: {error}") from error
 
 
 def _policy(rule: Rule, desk: Desk) -> StackValidationPolicy:

@@ -223,6 +223,24 @@ def test_the_waivers_of_the_stack_file_hold_in_the_pack_too() -> None:
     assert "for *::gone (old) ended on 2020-01-01" in by_policy["STATE-WAIVER-EXPIRED"]
 
 
+def test_the_severities_of_the_stack_file_hold_in_the_pack_too() -> None:
+    severities = {"DISK-DEFAULT-THROUGHPUT": "info", "DISK-NO-READER": "off", "DISK-THROUGHPUT-ABOVE-FLOOR": "error"}
+    dear = volume("dear", provisionedThroughput=12000)
+    with started({"spotrail:severity": json.dumps(severities)}) as pack:
+        judged = pack.judge(volume(), dear)
+    levels = {(each.policyName, each.urn): each.enforcementLevel for each in judged}
+    assert not [name for name, _ in levels if name in ("DISK-DEFAULT-THROUGHPUT", "DISK-NO-READER")]
+    (advice,) = [each for each in judged if "DISK-DEFAULT-THROUGHPUT: " in each.message]
+    assert (advice.policyName, advice.urn) == (ADVICE_POLICY, urn(DISK, "llama"))
+    assert levels["DISK-THROUGHPUT-ABOVE-FLOOR", dear.urn] == ADVISORY
+
+
+def test_a_mistake_in_the_severities_of_the_stack_file_is_told() -> None:
+    with started({"spotrail:severity": '{"DISK-NO-READER": "loud"}'}) as pack:
+        ((_, message),) = pack.found("DISK-LIMITS", volume())
+    assert 'spotrail:severity.DISK-NO-READER is "loud"; it must be one of error, warning, info, off' in message
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
