@@ -5,21 +5,16 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final, final
 
-from policies.budget import BudgetVerdict, Outcome
+from policies.budget import BudgetVerdict, Outcome, budget_findings
 from policies.money import Amount
 from policies.report.figures import money
 from policies.report.stack import StackReport
 from policies.resources import STACK_TYPE
 from policies.rules.model import Finding, Severity
-
-BUDGET_RULE: Final = "BUDGET-LIMIT"
-"""Id under which programs are told of a budget."""
-BUDGET_TITLE: Final = "The stack keeps its budgets"
-BUDGET_REMEDY: Final = "Make the largest parts smaller or fewer, or raise the budget."
 
 PROGRAM: Final = "Pulumi.yaml"
 """Where a result lies whose source is no file: a forge shows none without one."""
@@ -56,7 +51,7 @@ class Issue:
     waived: str = ""
     """Reason of the waiver."""
     url: str = ""
-    """Page that the rule rests on; a budget has none."""
+    """Page that the rule rests on."""
 
     @property
     def worth(self) -> str:
@@ -67,8 +62,10 @@ class Issue:
 
 def issues(report: StackReport) -> tuple[Issue, ...]:
     """Everything that is not well, by standing; within one, budgets first and then the order of the findings."""
-    budgets = (_of_budget(verdict, report) for verdict in report.budgets if verdict.outcome is not Outcome.KEPT)
-    found = (*budgets, *(_of_finding(finding) for finding in report.findings))
+    broken = tuple(verdict for verdict in report.budgets if verdict.outcome is not Outcome.KEPT)
+    pairs = zip(broken, budget_findings(broken), strict=True)
+    budgets = (_of_budget(verdict, finding, report) for verdict, finding in pairs)
+    found = (*budgets, *map(_of_finding, report.findings))
     return tuple(sorted(found, key=lambda issue: tuple(Standing).index(issue.standing)))
 
 
@@ -76,6 +73,11 @@ def counts(report: StackReport) -> str:
     """`1 failed, 2 warnings, 1 cannot be decided, 3 rules passed`: one line that is never empty."""
     number = Counter(issue.standing for issue in issues(report))
     return ", ".join((*_counted(number), f"{len(report.passed)} rule{_s(len(report.passed))} passed"))
+
+
+def budget_subject(verdict: BudgetVerdict) -> str:
+    """What a budget is called in place of a resource: `budget label env=dev`."""
+    return f"budget {verdict.name}"
 
 
 def stack_urn(report: StackReport) -> str:
@@ -130,17 +132,7 @@ def _standing(finding: Finding) -> Standing:
     return of_severity[finding.severity]
 
 
-def _of_budget(verdict: BudgetVerdict, report: StackReport) -> Issue:
-    violated = verdict.outcome is Outcome.VIOLATED
-    return Issue(
-        rule=BUDGET_RULE,
-        title=BUDGET_TITLE,
-        severity=Severity.ERROR if violated else Severity.INFO,
-        standing=Standing.FAILED if violated else Standing.UNDECIDED,
-        urn=stack_urn(report),
-        subject=f"budget {verdict.name}",
-        message=verdict.message,
-        remediation=BUDGET_REMEDY,
-        monthly=verdict.amount,
-        decided=violated,
-    )
+def _of_budget(verdict: BudgetVerdict, finding: Finding, report: StackReport) -> Issue:
+    """The finding of a budget, which belongs to the stack and is told apart by the name of the budget."""
+    found = _of_finding(finding)
+    return replace(found, urn=found.urn or stack_urn(report), subject=budget_subject(verdict), message=verdict.message)

@@ -11,8 +11,9 @@ from policies.budget import BudgetVerdict, Outcome
 from policies.money import Amount, plain
 from policies.report.escapes import line
 from policies.report.figures import money
-from policies.report.issues import BUDGET_RULE, Issue, Standing, issues
+from policies.report.issues import Issue, Standing, budget_subject, issues
 from policies.report.stack import StackReport
+from policies.rules.budgets import BUDGET_RULES
 
 GRAVEST: Final = (Standing.FAILED, Standing.UNDECIDED, Standing.WARNING, Standing.NOTE, Standing.WAIVED)
 """Of several findings of one rule at one resource, the first of these decides."""
@@ -66,7 +67,7 @@ def _exact(amount: Amount) -> str:
 def _cases(report: StackReport, name: str) -> Iterator[Element]:
     cases: dict[tuple[str, str], list[Issue]] = {}
     for issue in issues(report):
-        place = issue.subject if issue.rule == BUDGET_RULE else issue.urn
+        place = issue.subject if issue.rule in BUDGET_RULES else issue.urn
         cases.setdefault((issue.rule, place), []).append(issue)
     for (rule, place), found in cases.items():
         yield _case(rule, place, found)
@@ -99,6 +100,6 @@ def _told(found: Iterable[Issue]) -> str:
 
 
 def _kept(verdict: BudgetVerdict) -> Element:
-    case = Element("testcase", classname=BUDGET_RULE, name=line(f"budget {verdict.name}"))
+    case = Element("testcase", classname=f"BUDGET-{verdict.scope.name}", name=line(budget_subject(verdict)))
     SubElement(case, "system-out").text = f"{money(verdict.amount.monthly)} of {money(verdict.limit)} /month"
     return case

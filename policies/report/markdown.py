@@ -152,7 +152,7 @@ def _change(each: ChangedResource) -> str:
 
 
 def _issue(issue: Issue) -> str:
-    rule = f"[{issue.rule}]({issue.url})" if issue.url else issue.rule
+    rule = f"[{markdown(issue.rule, NAME)}]({issue.url})" if issue.url else markdown(issue.rule, NAME)
     advice = f"waived: {markdown(issue.waived)}" if issue.waived else markdown(issue.remediation)
     worth = "" if issue.monthly is None else money(issue.monthly.monthly)
     return (

@@ -21,7 +21,6 @@ SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 OPEN_LEVEL: Final = "none"
 """What the standard demands of a result that is no failure."""
-
 MOST: Final = 25_000
 """Results that code scanning takes of a run; with more it refuses the file."""
 
@@ -62,10 +61,13 @@ def _version() -> dict[str, str]:
 
 
 def _rules(found: Iterable[Issue]) -> Iterator[dict[str, Any]]:
-    """Each rule once, in the order of its first result, as strict as its strictest result."""
-    for issue in {issue.rule: issue for issue in reversed(tuple(found))}.values():
+    """Each rule once, in the order of its first result."""
+    first: dict[str, Issue] = {}
+    for issue in found:
+        first.setdefault(issue.rule, issue)
+    for issue in first.values():
         yield {
-            "id": issue.rule,
+            "id": line(issue.rule),
             "shortDescription": {"text": line(issue.title)},
             "help": {"text": line(issue.remediation)},
             **({"helpUri": issue.url} if issue.url else {}),
@@ -80,7 +82,7 @@ def _results(found: Iterable[Issue], uri: str, money: str) -> Iterator[dict[str,
         hashed = _fingerprint(issue)
         seen[hashed] += 1
         yield {
-            "ruleId": issue.rule,
+            "ruleId": line(issue.rule),
             **_judgement(issue),
             "message": {"text": line(f"{issue.subject}: {issue.message}").replace("](", "] (")},
             "locations": [

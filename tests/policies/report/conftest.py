@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from policies.budget import BudgetVerdict, Outcome
+from policies.budget import BudgetVerdict, Outcome, Scope
 from policies.changes import Op, SourceKind
 from policies.estimate.change import ChangedResource, ChangeEstimate
 from policies.estimate.engine import compare_spot, estimate
@@ -225,6 +225,7 @@ def budget(name: str, outcome: Outcome, message: str = "") -> BudgetVerdict:
         amount=Amount.by_month(Decimal("3667.50")),
         outcome=outcome,
         message=message or f"3,667.50 of 3,600.00 for {name}",
+        scope=next((scope for scope in Scope if name.startswith(scope.value)), Scope.TOTAL),
     )
 
 

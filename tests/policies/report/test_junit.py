@@ -35,10 +35,10 @@ def outcomes(suite: Element) -> list[tuple[str | None, str | None, str]]:
 def test_each_case_is_what_it_deserves(stack_report: StackReport) -> None:
     suite = suite_of(stack_report)
     assert outcomes(suite) == [
-        ("BUDGET-LIMIT", "budget total", "failure"),
+        ("BUDGET-TOTAL", "budget total", "failure"),
         ("DISK-EXAMPLE", VOLUME, "failure"),
-        ("BUDGET-LIMIT", "budget label env=dev", "skipped"),
-        ("BUDGET-LIMIT", "budget change", "system-out"),
+        ("BUDGET-LABEL", "budget label env=dev", "skipped"),
+        ("BUDGET-CHANGE", "budget change", "system-out"),
         ("GCS-PUBLIC", "acme/dev", "passed"),
         ("IAM-BROAD-ROLE", "acme/dev", "passed"),
     ]
@@ -116,7 +116,7 @@ def check(text: str, poisoned: Callable[[str], StackReport]) -> None:
     tame = suite_of(poisoned("tame"))
     suite = suite_of(poisoned(text))
     assert [(case[0], case[2]) for case in outcomes(suite)][:2] == [
-        ("BUDGET-LIMIT", "failure"),
+        ("BUDGET-TOTAL", "failure"),
         ("DISK-EXAMPLE", "failure"),
     ]
     assert suite.get("failures") == tame.get("failures")

@@ -54,10 +54,10 @@ def test_results_are_worst_first_with_their_level_kind_and_money(stack_report: S
         for result in run_of(stack_report)["results"]
     ]
     assert shown == [
-        ("BUDGET-LIMIT", "fail", "error", {"monthlyCostUsd": "3667.50"}, False),
+        ("BUDGET-TOTAL", "fail", "error", {"monthlyCostUsd": "67.50"}, False),
         ("DISK-EXAMPLE", "fail", "error", None, False),
         ("DISK-EXAMPLE", "fail", "warning", {"monthlyCostUsd": "96.00"}, False),
-        ("BUDGET-LIMIT", "open", "none", {"monthlyCostUsd": "3667.50"}, False),
+        ("BUDGET-LABEL", "open", "none", None, False),
         ("DISK-EXAMPLE", "open", "none", None, False),
         ("DISK-EXAMPLE", "fail", "error", {"monthlyCostUsd": "96.00"}, True),
     ]
@@ -65,7 +65,7 @@ def test_results_are_worst_first_with_their_level_kind_and_money(stack_report: S
 
 def test_a_result_says_where_and_why(stack_report: StackReport) -> None:
     run = run_of(stack_report)
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["DISK-EXAMPLE", "BUDGET-LIMIT"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["BUDGET-TOTAL", "DISK-EXAMPLE", "BUDGET-LABEL"]
     assert run["automationDetails"]["id"] == "spotrail/acme/dev/"
     error = run["results"][1]
     assert error["message"]["text"] == "llama: 1,200 MiB/s cannot be read by one host"
