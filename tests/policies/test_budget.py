@@ -354,6 +354,45 @@ def test_a_change_is_judged(limit: int, found: ChangeEstimate, outcome: Outcome,
     assert words in judged.message
 
 
+@st.composite
+def sides(draw: st.DrawFn, name: str) -> tuple[ResourceEstimate | None, int]:
+    """One side of a resource as it is shown, and what it costs in truth: more than shown where a price is missing,
+    anything where one is stale."""
+    how = draw(st.sampled_from(("absent", "seen", "missing", "stale")))
+    truth, shown = draw(st.integers(0, 50)), draw(st.integers(0, 50))
+    match how:
+        case "absent":
+            return None, 0
+        case "seen":
+            return priced(name, str(truth)), truth
+        case "missing":
+            return priced(name, str(shown), unpriced=NO_PRICE), shown + truth
+        case _:
+            return priced(name, f"~{shown}"), truth
+
+
+@given(
+    steps=st.lists(st.sampled_from("abcd").flatmap(lambda name: st.tuples(sides(name), sides(name))), max_size=4),
+    limit=st.integers(0, 100),
+    hidden=st.integers(0, 2),
+    hidden_cost=st.integers(0, 60),
+)
+def test_no_verdict_is_belied_by_the_prices_that_come_later(
+    steps: list[tuple[tuple[ResourceEstimate | None, int], tuple[ResourceEstimate | None, int]]],
+    limit: int,
+    hidden: int,
+    hidden_cost: int,
+) -> None:
+    named = [(old, new) for old, new in steps if old[0] or new[0]]
+    found = change(*(step(Op.UPDATE, old[0], new[0]) for old, new in named), hidden=hidden)
+    total = sum(new[1] for _, new in named) + (hidden_cost if hidden else 0)
+    added = sum(new[1] - old[1] for old, new in named)
+    budgets = [parse_budget(f"{limit}"), parse_budget(f"change={limit}")]
+    for truth, judged in zip((total, added), judge_budgets(budgets, found, ResourceSet(())), strict=True):
+        if judged.outcome is not Outcome.UNDECIDED:
+            assert (judged.outcome is Outcome.VIOLATED) == (truth > limit), judged.message
+
+
 def test_stale_prices_are_trusted_on_demand() -> None:
     assert verdict("100", stack(priced("a", "~60")), allow_stale=True).outcome is Outcome.KEPT
     assert verdict("50", stack(priced("a", "~60")), allow_stale=True).outcome is Outcome.VIOLATED
