@@ -25,6 +25,7 @@ WRITERS: Final = {
     "junit": ("policies.report.junit", "stack_junit"),
     GITHUB: ("policies.report.github", "stack_annotations"),
     "infracost-json": ("policies.report.infracost_json", "stack_infracost"),
+    "html": ("policies.report.html", "stack_html"),
     "focus-csv": ("policies.report.focus_csv", "stack_focus"),
 }
 """For each format but the table, the function that writes a report in it."""
@@ -55,8 +56,8 @@ SUMMARY: Final = "GITHUB_STEP_SUMMARY"
     type=click.Choice((TABLE, *WRITERS), case_sensitive=False),
     default=TABLE,
     show_default=True,
-    help="A table for people, markdown for a comment, github for annotations and the summary of the step; the others "
-    "for programs.",
+    help="A table for people, html for a page of its own, markdown for a comment, github for annotations and the "
+    "summary of the step; the others for programs.",
 )
 @options.usage
 @options.prices

@@ -53,8 +53,11 @@ def console(stream: IO[str]) -> Console:
 
 
 def write_lines(lines: Callable[[int], Iterable[Text]], stream: IO[str]) -> None:
-    """Write the lines of a report, made for the width of `stream`, to it."""
+    """Write the lines of a report, made for the width of `stream`, to it: in colour where it is a terminal."""
     page = console(stream)
+    if not page.is_terminal:
+        stream.writelines(f"{line.plain}\n" for line in lines(page.width))
+        return
     # Captured first: rich would end the process itself when the reader of a pipe leaves.
     with page.capture() as table:
         for line in lines(page.width):

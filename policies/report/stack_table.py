@@ -18,10 +18,10 @@ from policies.report.stack import StackReport
 from policies.report.table import (
     counted_findings,
     doubts,
-    finding_lines,
     finding_list,
     free_line,
     note_lines,
+    open_findings,
     priced_rows,
     subject,
 )
@@ -72,8 +72,7 @@ def check_lines(report: StackReport, width: int) -> Iterator[Text]:
         if verdict is not told:
             yield from _budget(verdict, page)
     open_ones = [finding for finding in report.findings if not finding.waived]
-    for finding in open_ones:
-        yield from finding_lines(finding, page)
+    yield from open_findings(open_ones, page)
     waived = [finding for finding in report.findings if finding.waived]
     for finding in waived:
         yield from page.paragraph(f"waived: {subject(finding)} ({finding.waived})", style="dim", hanging="   ")

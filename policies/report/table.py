@@ -18,6 +18,8 @@ from policies.rules.model import Finding, Severity
 
 MARK: Final = "*"
 """Beside a price that is stale or undated."""
+MOST: Final = 20
+"""Findings of one rule that are written out."""
 NOTHING: Final = {Column.MONTHLY: "0.00"}
 """The figures of what bills by usage and is not used."""
 UNKNOWN: Final = {Column.HOURLY: "?", Column.MONTHLY: "?"}
@@ -191,11 +193,22 @@ def finding_list(findings: Sequence[Finding], passed: int, page: Page) -> Iterat
     """The findings, counted and one by one, then what is waived."""
     open_ones = [finding for finding in findings if not finding.waived]
     yield from page.paragraph(f"Findings: {counted_findings(open_ones) or 'none'}, {passed} rules passed", style="bold")
-    for finding in open_ones:
-        yield from finding_lines(finding, page)
+    yield from open_findings(open_ones, page)
     for finding in findings:
         if finding.waived:
             yield from page.paragraph(f"waived: {subject(finding)} ({finding.waived})", style="dim", hanging="   ")
+
+
+def open_findings(findings: Iterable[Finding], page: Page) -> Iterator[Text]:
+    """The findings one by one, and of each rule no more than `MOST`: what it says of the others, it said already."""
+    told: Counter[str] = Counter()
+    for finding in findings:
+        told[finding.rule.id] += 1
+        if told[finding.rule.id] <= MOST:
+            yield from finding_lines(finding, page)
+    for rule, number in told.items():
+        if number > MOST:
+            yield from page.paragraph(f"… {rule}: {number - MOST:,} more, all of them in --format json", hanging="   ")
 
 
 def counted_findings(findings: Sequence[Finding]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -17,6 +18,13 @@ ROOT = Path(__file__).parent.parent.parent
 SPOTRAIL = f"{sys.executable} -c 'from scripts.cli import main; main()'"
 PROGRAM = "import pulumi, sys, time\npulumi.export('is', 'Größe')\nsys.stdout.flush()\n"
 SLOW = f"{PROGRAM}open('started', 'w').close()\ntime.sleep(60)\n"
+VOLUME = {
+    "urn": "urn:pulumi:dev::small::gcp:compute/disk:Disk::volume",
+    "custom": True,
+    "type": "gcp:compute/disk:Disk",
+    "id": "volume",
+    "inputs": {"type": "hyperdisk-balanced", "size": 100, "zone": "us-central1-b"},
+}
 SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -54,6 +62,9 @@ def test_two_processes_say_the_same_of_the_real_stack() -> None:
     ("command", "code", "said"),
     [
         ("spotrail plan dev | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""),
+        ("spotrail check dev --budget 1 | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""),
+        ("spotrail check dev --format json | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""),
+        ("spotrail estimate - <&-", 2, "error: standard input is closed; name a file\n"),
         ("spotrail plan --help | true; exit ${PIPESTATUS[0]}", 0, ""),
         (
             "spotrail plan dev >/dev/full",
@@ -82,6 +93,31 @@ def test_a_table_is_written_in_any_encoding(project: Path, encoding: str) -> Non
     ran = shell(f"spotrail plan dev | iconv -f {encoding} -t ascii//TRANSLIT", project, PYTHONIOENCODING=encoding)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "dev costs" in ran.stdout
+
+
+@pytest.mark.parametrize(("options", "code"), [("--budget 100000", 0), ("--budget 1", 3), ("--budget change=1", 4)])
+def test_a_terminal_gets_the_verdict_in_colour_and_a_pipe_without(tmp_path: Path, options: str, code: int) -> None:
+    (tmp_path / "state.json").write_text(json.dumps({"version": 3, "deployment": {"resources": [VOLUME]}}))
+    line = f"{SPOTRAIL} check {tmp_path}/state.json --allow-stale {options}"
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(ROOT)
+        os.environ["TERM"] = "xterm"
+        os.execv("/bin/bash", ["bash", "-c", f"exec {line}"])
+    written = b""
+    while True:
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:  # how a terminal on Linux says that the other side has ended
+            break
+        written += part
+        if not part:
+            break
+    _, status = os.waitpid(process, 0)
+    piped = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, timeout=60, check=False)
+    assert os.waitstatus_to_exitcode(status) == piped.returncode == code
+    assert b"\x1b[" in written
+    assert b"\x1b" not in piped.stdout
 
 
 @pytest.mark.parametrize("columns", ["1", "²"])

@@ -181,6 +181,14 @@ def test_a_waived_finding_does_not_fail_and_is_named(book: PriceBook) -> None:
     assert "1 waived" in judged(report)
 
 
+def test_of_many_findings_of_one_rule_the_first_are_told_and_the_others_counted(book: PriceBook) -> None:
+    report = reported(tuple(volume(f"v{number}", 10) for number in range(23)), book)
+    for text in (judged(report), shown(report)):
+        assert text.count("✗ DISK-LIMITS") == 20
+        assert " … DISK-LIMITS: 3 more, all of them in --format json" in text
+        assert "23 errors" in text
+
+
 def test_an_interrupted_creation_is_possible_and_outside_the_total(book: PriceBook) -> None:
     reading = Reading(
         kind=SourceKind.STATE, project="acme", stack="dev", after=ResourceSet(()), possible=(volume("orphan"),)
