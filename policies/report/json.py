@@ -17,13 +17,15 @@ from policies.report.stack import StackReport
 from policies.rules.model import Finding
 
 SCHEMA: Final = "spotrail.estimate/1"
+EMPTY: Final = '\n  "resources": []'
+"""How the list of resources is written while it is empty."""
 
 Json: TypeAlias = "bool | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
 def plan_json(report: PlanReport) -> str:
     """The plan as text, one key a line, with a final newline."""
-    return json.dumps(plan_document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _text(plan_document(report)) + "\n"
 
 
 def plan_document(report: PlanReport) -> Mapping[str, Json]:
@@ -47,8 +49,18 @@ def plan_document(report: PlanReport) -> Mapping[str, Json]:
 
 
 def stack_json(report: StackReport) -> str:
-    """A stack or a change of one as text, one key a line, with a final newline."""
-    return json.dumps(stack_document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """A stack or a change of one as text, one key a line, with a final newline.
+
+    Resources are written one by one: the whole document of a large stack would take several times the memory.
+    """
+    resources = ",\n    ".join(_text(_changed(each)).replace("\n", "\n    ") for each in report.change.resources)
+    frame = _text(_frame(report))
+    # No text of a JSON document has a line break inside, so the empty list is found where it is and nowhere else.
+    return frame.replace(EMPTY, f"{EMPTY[:-1]}\n    {resources}\n  ]" if resources else EMPTY, 1) + "\n"
+
+
+def _text(node: Json) -> str:
+    return json.dumps(node, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def stack_document(report: StackReport) -> Mapping[str, Json]:
@@ -57,6 +69,11 @@ def stack_document(report: StackReport) -> Mapping[str, Json]:
     What a deletion takes away stands in `before` and `delta`; its entry of `resources` is 0. Where the source hides
     unchanged resources, the totals are null and the delta stands.
     """
+    return {**_frame(report), "resources": [_changed(each) for each in report.change.resources]}
+
+
+def _frame(report: StackReport) -> Mapping[str, Json]:
+    """The document with an empty list of resources."""
     change = report.change
     before, delta = change.before, change.delta
     return {
@@ -70,7 +87,7 @@ def stack_document(report: StackReport) -> Mapping[str, Json]:
         if before is None
         else {**_total(before, whole=change.whole), "complete": change.whole and before.complete},
         "delta": None if delta is None or change.nothing_known else _rates(delta),
-        "resources": [_changed(each) for each in change.resources],
+        "resources": [],
         "findings": [finding_document(found) for found in (*budget_findings(report.budgets), *report.findings)],
         "notes": list(dict.fromkeys((*report.notes, *change.notes))),
     }

@@ -1,8 +1,8 @@
 """What pricing costs: `python tests/bench/estimate.py [-n RESOURCES ...]`.
 
 Builds a stack of many kinds in memory, prices it as a state (one side) and as a preview that changes a tenth of it
-(both sides), and writes the change as `spotrail.estimate/1`. Each in a process of its own: seconds, and the peak of
-memory. Reading the files has a benchmark of its own, readers.py.
+(both sides), and writes the change as `spotrail.estimate/1`. Each in a process of its own: seconds of a processor, and
+the peak of memory before, after the estimate and after the JSON. readers.py measures what comes first: the files.
 """
 
 from __future__ import annotations
@@ -44,24 +44,25 @@ def main() -> None:
         for case in ("state", "preview"):
             command = [sys.executable, __file__, "--one", case, "-n", str(count)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            before, price, write, after, total = done.stdout.split()
+            before, price, priced, write, written, total = done.stdout.split()
             print(
                 f"{count:>9,} resources, {case:<8} estimate {float(price):6.2f} s   JSON {float(write):6.2f} s   "
-                f"memory {float(before):5.0f} -> {float(after):5.0f} MiB   total {total}"
+                f"memory {float(before):.0f} -> {float(priced):.0f} -> {float(written):.0f} MiB   total {total}"
             )
 
 
-def measured(case: str, count: int) -> tuple[float, float, float, float, str]:
-    """Memory before, seconds of the estimate and of the JSON, memory after, and what came out."""
+def measured(case: str, count: int) -> tuple[float, float, float, float, float, str]:
+    """Memory before; seconds and memory of the estimate, then of the JSON; and what came out."""
     reading = {"state": state, "preview": preview}[case](count)
     book = shipped_book()
     before = peak_mib()
     change, price = timed(lambda: estimate_change(reading, Usage(), book, AS_OF))
+    priced = peak_mib()
     text, write = timed(lambda: stack_json(report_of(reading, change, book)))
-    after = peak_mib()
+    written = peak_mib()
     found = re.search(r'"monthly": "([0-9.]+)"', text)
     assert found is not None
-    return before, price, write, after, found[1]
+    return before, price, priced, write, written, found[1]
 
 
 def state(count: int) -> Reading:
@@ -148,10 +149,10 @@ def report_of(reading: Reading, change: ChangeEstimate, book: PriceBook) -> Stac
 
 
 def timed(work: Callable[[], Made]) -> tuple[Made, float]:
-    """What `work` makes, and the seconds that it takes."""
-    start = time.perf_counter()
+    """What `work` makes, and the seconds of a processor that it takes."""
+    start = time.process_time()
     found = work()
-    return found, time.perf_counter() - start
+    return found, time.process_time() - start
 
 
 def peak_mib() -> float:

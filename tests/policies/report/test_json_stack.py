@@ -72,8 +72,9 @@ def read(book: PriceBook) -> Read:
             as_of=AS_OF,
             notes=source.notes,
         )
-        document: dict[str, Any] = json.loads(stack_json(report))
-        assert document == stack_document(report)
+        text = stack_json(report)
+        assert text == json.dumps(stack_document(report), indent=2, ensure_ascii=False) + "\n"
+        document: dict[str, Any] = json.loads(text)
         assert set(document) == TOP
         assert all(set(resource) == RESOURCE for resource in document["resources"])
         return document
@@ -132,6 +133,17 @@ def test_a_state_has_no_before(read: Read) -> None:
     document = read(state=(disk("model", SMALL),))
     assert (document["monthly"], document["before"], document["delta"]) == ("296.00", None, None)
     assert [each["op"] for each in document["resources"]] == ["same"]
+
+
+def test_a_stack_of_nothing_is_a_document_too(read: Read) -> None:
+    document = read(state=())
+    assert (document["monthly"], document["complete"], document["resources"]) == ("0.00", True, [])
+
+
+def test_a_name_cannot_break_out_of_its_text(read: Read) -> None:
+    name = 'a\n  "resources": []\u2028é'
+    document = read(state=(disk(name, SMALL),), notes=(name,))
+    assert ([each["name"] for each in document["resources"]], document["notes"]) == ([name], [name])
 
 
 def test_what_may_exist_is_a_note_beside_the_total(read: Read) -> None:
