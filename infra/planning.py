@@ -9,7 +9,7 @@ from infra.preview import Preview
 from policies.changes import Reading, SourceKind
 from policies.estimate.engine import TPU_ITEMS, compare_spot, estimate
 from policies.estimate.model import CostComponent, Estimate
-from policies.judging import configured_waivers
+from policies.judging import configured_severities, configured_waivers
 from policies.prices.book import PriceBook
 from policies.report.plan import PlanReport, usage_words
 from policies.rules.engine import run_rules
@@ -30,7 +30,9 @@ def reading_of(seen: Preview) -> Reading:
 def plan_report(seen: Preview, usage: Usage, book: PriceBook, as_of: datetime.date) -> PlanReport:
     """Price and judge what a preview has seen. Raises an InputError for an input or a waiver that cannot be."""
     priced = estimate(seen.resources, usage, book, as_of)
-    judgement = run_rules(seen.resources, priced, as_of, configured_waivers(reading_of(seen)), book=book)
+    reading = reading_of(seen)
+    waivers, severities = configured_waivers(reading), configured_severities(reading)
+    judgement = run_rules(seen.resources, priced, as_of, waivers, book=book, severities=severities)
     return PlanReport(
         project=seen.project,
         stack=seen.stack,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from policies.budget import Budget, judge_budgets
@@ -17,8 +17,11 @@ from policies.report.plan import usage_words
 from policies.report.stack import StackReport
 from policies.resources import STACK_TYPE, Value
 from policies.rules.engine import run_rules
-from policies.rules.model import Waiver
-from policies.rules.waivers import PLACE, read_waivers
+from policies.rules.model import Severity, Waiver
+from policies.rules.severities import PLACE as SEVERITIES
+from policies.rules.severities import read_severities
+from policies.rules.waivers import PLACE as WAIVERS
+from policies.rules.waivers import read_waivers
 from policies.usage import Usage
 
 STACK_FILE: Final = "Pulumi.{stack}.yaml"
@@ -42,7 +45,15 @@ def stack_report(
     """
     change = estimate_change(reading, usage, book, as_of)
     covering = (*configured_waivers(reading), *waivers)
-    judgement = run_rules(reading.after, change.after, as_of, covering, book=book, changes=reading.changes)
+    judgement = run_rules(
+        reading.after,
+        change.after,
+        as_of,
+        covering,
+        book=book,
+        changes=reading.changes,
+        severities=configured_severities(reading),
+    )
     told = policy_findings(reading.policy_results, stack_urn(reading))
     findings = tuple(sorted((*told, *judgement.findings), key=lambda finding: finding.severity.rank))
     verdicts = judge_budgets(budgets, change, reading.after, allow_stale=allow_stale)
@@ -72,7 +83,17 @@ def stack_urn(reading: Reading) -> str:
 
 def configured_waivers(reading: Reading) -> tuple[Waiver, ...]:
     """The waivers in the configuration that the source carries; none for a state. Raises InputError."""
-    return read_waivers(_parsed(reading.config.get(PLACE)), f"{STACK_FILE.format(stack=reading.stack)}: {PLACE}")
+    return read_waivers(*_setting(reading, WAIVERS))
+
+
+def configured_severities(reading: Reading) -> Mapping[str, Severity | None]:
+    """The severities that the configuration gives rules in place of their own. Raises InputError."""
+    return read_severities(*_setting(reading, SEVERITIES))
+
+
+def _setting(reading: Reading, name: str) -> tuple[object, str]:
+    """The value of a setting that is an object, and where an error says that it stands."""
+    return _parsed(reading.config.get(name)), f"{STACK_FILE.format(stack=reading.stack)}: {name}"
 
 
 def _parsed(value: Value) -> object:

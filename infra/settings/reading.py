@@ -33,6 +33,7 @@ from policies.hardware.zones import check_zone, region_of
 
 SLACK_TOKEN: Final = "slack_token"
 WAIVERS: Final = "waivers"
+SEVERITY: Final = "severity"
 FIXED_LABELS: Final = ("owner", "env", "ttl", "managed-by", "role", "slice", "spotrail-size-gib")
 MOST_LABELS: Final = LABELS_LIMIT - 8
 MOST_GIB: Final = 65536
@@ -45,13 +46,17 @@ def read(values: Mapping[str, object], *, env: str, project: str, mistakes: Mist
     `mistakes.settle()`.
     """
     not_keys = ("env", "project", "more_labels", "has_slack_token")
-    top = Section(mistakes, "", values, Settings, not_keys=not_keys, more_keys=("labels", SLACK_TOKEN, WAIVERS))
+    top = Section(
+        mistakes, "", values, Settings, not_keys=not_keys, more_keys=("labels", SLACK_TOKEN, WAIVERS, SEVERITY)
+    )
     extra_zones = top.texts("extra_zones", passes(region_of))
     zone_rule = passes(lambda zone: check_zone(zone, extra_zones))
     zone = top.text("zone", zone_rule)
-    # The program needs no waivers: policies/rules/waivers.py alone reads them and says what is wrong in them.
+    # The program needs neither: policies/rules/waivers.py and severities.py read them and say what is wrong in them.
     if top.has(WAIVERS) and not isinstance(waivers := top.raw(WAIVERS), list):
         mistakes.add(WAIVERS, waivers, "It must be a list of mappings with rule, urn, reason and until.")
+    if top.has(SEVERITY) and not isinstance(severity := top.raw(SEVERITY), Mapping):
+        mistakes.add(SEVERITY, severity, "It must be a mapping of rule ids to error, warning, info or off.")
     return Settings(
         env=env,
         project=project,

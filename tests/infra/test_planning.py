@@ -15,6 +15,7 @@ from policies.errors import InputError
 from policies.prices.book import shipped_book
 from policies.report.plan import PlanReport
 from policies.resources import Resource, ResourceSet, Value
+from policies.rules.model import Severity
 from policies.usage import Usage
 
 TODAY = datetime.date(2026, 11, 29)
@@ -40,6 +41,20 @@ def test_waivers_come_from_the_stack_file(config: Mapping[str, Value], waived: s
     (finding,) = (each for each in planned(config).findings if each.rule.id == "TPU-ON-DEMAND")
     assert waived in finding.waived
     assert bool(finding.waived) == bool(waived)
+
+
+def test_severities_come_from_the_stack_file() -> None:
+    severities = [each.severity for each in planned({}).findings if each.rule.id == "TPU-ON-DEMAND"]
+    assert severities == [Severity.ERROR]
+    turned = planned({"spotrail:severity": json.dumps({"TPU-ON-DEMAND": "info"})})
+    assert [each.severity for each in turned.findings if each.rule.id == "TPU-ON-DEMAND"] == [Severity.INFO]
+    off = planned({"spotrail:severity": json.dumps({"TPU-ON-DEMAND": "off"})})
+    assert "TPU-ON-DEMAND" not in {each.rule.id for each in off.findings}
+
+
+def test_a_wrong_severity_names_its_file() -> None:
+    with pytest.raises(InputError, match=r"^Pulumi\.dev\.yaml: spotrail:severity\.TPU-ON-DEMAND.*warning"):
+        planned({"spotrail:severity": json.dumps({"TPU-ON-DEMAND": "warnin"})})
 
 
 @pytest.mark.parametrize(

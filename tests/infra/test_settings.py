@@ -211,6 +211,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("registry.name", "pypi", r"registry\.python_mirror is \"pypi\"\n  It is the repository of spotrail:registry"),
     ("registry.name", "x" * 60, r"It makes the repository \"dev-x+\" has 64 characters; at most 63\. 1 fewer"),
     ("serving.hosts", 400, r"model\.throughput is 1200\n  llama-3f9a6c0b: 1,200 MiB/s is too little for 400 readers"),
+    ("severity", ["off"], r"spotrail:severity is \[\"off\"\]\n  It must be a mapping of rule ids to error, warning"),
     ("waivers", "none", r"spotrail:waivers is \"none\"\n  It must be a list"),
     # shapes, zones, runtimes, capacity
     ("slices.trainer.shape", "v6e-2", r"\"v6e-2\" is not a v6e shape .*Valid: v6e-1, v6e-4, v6e-8, v6e-16"),
@@ -468,6 +469,7 @@ def test_a_tpu_vm_takes_the_right_runtime_without_a_word() -> None:
 def test_waivers_are_left_to_the_rules() -> None:
     waiver = {"rule": "TPU-ON-DEMAND", "urn": "*serve*", "reason": "launch", "until": "2026-12-15"}
     assert settings({"waivers": [waiver]}) == settings() == settings({"waivers": [{"rule": "no such rule"}]})
+    assert settings({"severity": {"TPU-ON-DEMAND": "off"}}) == settings()
 
 
 def test_all_mistakes_of_a_file_are_told_together_and_each_once() -> None:

@@ -161,6 +161,14 @@ def test_waivers_may_stand_in_a_file(spotrail: Command, tmp_path: Path, shape: s
     assert "waived: DISK-LIMITS  volume (we know, until 2026-12-15)" in ran.stdout
 
 
+def test_a_rule_may_be_given_another_severity_in_the_stack_file(spotrail: Command) -> None:
+    document = {**json.loads(preview()), "config": {"spotrail:severity": json.dumps({"DISK-NO-READER": "error"})}}
+    assert spotrail("check", "-", *AS_OF, stdin=preview()).returncode == 0
+    ran = spotrail("check", "-", *AS_OF, stdin=json.dumps(document).encode())
+    assert ran.returncode == 3
+    assert "✗ DISK-NO-READER" in ran.stdout
+
+
 def test_a_wrong_waiver_names_its_file(spotrail: Command, tmp_path: Path) -> None:
     file = tmp_path / "waivers.yaml"
     file.write_text("- {rule: DISK-LIMTS, urn: x, reason: y, until: 2026-12-15}\n")
