@@ -7,7 +7,7 @@ from typing import Final
 
 from policies.report.escapes import short
 from policies.report.headline import doubts, headline
-from policies.report.issues import Issue, Standing, issues, source_file
+from policies.report.issues import VERDICTS, Issue, Standing, issues, source_file
 from policies.report.markdown import stack_markdown
 from policies.report.stack import StackReport
 
@@ -23,12 +23,14 @@ LEVELS: Final = {
 
 
 def stack_annotations(report: StackReport) -> str:
-    """Workflow commands, one a line: the price as a notice, then at most 10 annotations of each level, worst first.
+    """Workflow commands, one a line: verdict and price as a notice, then at most 10 annotations a level, worst first.
 
     What is waived is left to the summary. Print them to stdout in a step.
     """
     place = source_file(report)
-    priced = _command("notice", place, "spotrail", ". ".join((headline(report), *doubts(report))))
+    priced = _command(
+        "notice", place, "spotrail", ". ".join((f"{VERDICTS[report.verdict]}: {headline(report)}", *doubts(report)))
+    )
     found = issues(report)
     lines = [priced]
     for level, standings in LEVELS.items():

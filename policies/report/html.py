@@ -17,11 +17,12 @@ from markupsafe import Markup
 from policies.budget import BudgetVerdict, Outcome
 from policies.estimate.change import ChangedResource
 from policies.estimate.model import ResourceEstimate
+from policies.exit_codes import ExitCode
 from policies.money import decimal_of
 from policies.report.escapes import line
 from policies.report.figures import UNIT, money, quantity
 from policies.report.headline import ROUNDED, difference, doubts, headline, side
-from policies.report.issues import Issue, counts, issues
+from policies.report.issues import VERDICTS, Issue, counts, issues
 from policies.report.stack import StackReport
 
 TITLES: Final = {
@@ -32,6 +33,7 @@ TITLES: Final = {
     "delta": "Difference",
 }
 KINDS: Final = {Outcome.VIOLATED: "violated", Outcome.UNDECIDED: "undecided", Outcome.KEPT: "kept"}
+VERDICT_KINDS: Final = {ExitCode.VIOLATED: "violated", ExitCode.UNDECIDED: "undecided", ExitCode.FINE: "kept"}
 _ACTIVE: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 """What could end a script element, as JSON writes it otherwise."""
 
@@ -46,6 +48,8 @@ def stack_html(report: StackReport) -> str:
         script_hash=_hash(script),
         headline=line(headline(report)),
         project=line(report.project),
+        verdict=VERDICTS[report.verdict],
+        verdict_kind=VERDICT_KINDS[report.verdict],
         counts=counts(report),
         doubts=list(doubts(report)),
         budgets=[_budget(verdict) for verdict in report.budgets],

@@ -7,15 +7,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Final, final
 
 from policies.budget import BudgetVerdict, Outcome, budget_findings
+from policies.exit_codes import ExitCode
 from policies.money import Amount
 from policies.report.figures import money
 from policies.report.stack import StackReport
 from policies.resources import STACK_TYPE
 from policies.rules.model import Finding, Severity
 
+VERDICTS: Final = MappingProxyType({ExitCode.FINE: "PASS", ExitCode.VIOLATED: "FAIL", ExitCode.UNDECIDED: "UNDECIDED"})
+"""What a judgement is called."""
 PROGRAM: Final = "Pulumi.yaml"
 """Where a result lies whose source is no file: a forge shows none without one."""
 

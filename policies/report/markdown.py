@@ -14,7 +14,7 @@ from policies.estimate.model import ResourceEstimate
 from policies.report.escapes import markdown
 from policies.report.figures import UNIT, money, quantity
 from policies.report.headline import ROUNDED, difference, doubts, headline, moved, side, standing
-from policies.report.issues import Issue, Standing, counts, issues
+from policies.report.issues import VERDICTS, Issue, Standing, counts, issues
 from policies.report.stack import StackReport
 
 COMMENT_LIMIT: Final = 65_535
@@ -99,7 +99,7 @@ def _lead(report: StackReport) -> str:
     doubt = "".join(f"> ⚠ {markdown(text)}\n" for text in doubts(report))
     gap = "\n" if doubt else ""
     sentence = markdown(headline(report), NAME * 3)
-    return f"{marker(report)}\n### {sentence}\n\n{doubt}{gap}{counts(report)}\n\n"
+    return f"{marker(report)}\n### {sentence}\n\n{doubt}{gap}**{VERDICTS[report.verdict]}** · {counts(report)}\n\n"
 
 
 def _foot(report: StackReport) -> str:

@@ -16,6 +16,7 @@ from policies.changes import Op, SourceKind
 from policies.estimate.change import ChangedResource, ChangeEstimate
 from policies.estimate.engine import compare_spot, estimate
 from policies.estimate.model import Estimate, ResourceEstimate
+from policies.exit_codes import ExitCode
 from policies.money import Amount
 from policies.prices.book import PriceBook, load_book
 from policies.report.plan import PlanReport, QuotaNeed, usage_words
@@ -243,7 +244,9 @@ def stack_report(stack_report_of: Callable[..., StackReport]) -> StackReport:
         budget("label env=dev", Outcome.UNDECIDED),
         budget("change", Outcome.KEPT),
     )
-    return stack_report_of((VOLUME, BUCKET), (SMALL_VOLUME, SLICE), findings=found, budgets=budgets)
+    return stack_report_of(
+        (VOLUME, BUCKET), (SMALL_VOLUME, SLICE), findings=found, budgets=budgets, verdict=ExitCode.VIOLATED
+    )
 
 
 @pytest.fixture(scope="session")
@@ -255,7 +258,7 @@ def quiet_report(stack_report_of: Callable[..., StackReport]) -> StackReport:
 @pytest.fixture(scope="session")
 def doubtful_report(stack_report_of: Callable[..., StackReport]) -> StackReport:
     """One volume without a price, a stale condition, and 12 resources that the source does not show."""
-    return stack_report_of((SLICE,), (SLICE, FAR_VOLUME, *OTHERS), hidden=12)
+    return stack_report_of((SLICE,), (SLICE, FAR_VOLUME, *OTHERS), hidden=12, verdict=ExitCode.UNDECIDED)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ def commands(report: StackReport) -> list[tuple[str, str, str, str]]:
 
 def test_the_price_and_then_what_is_found(stack_report: StackReport) -> None:
     assert [(level, title, text.partition(". ")[0]) for level, _, title, text in commands(stack_report)] == [
-        ("notice", "spotrail", "dev: 162.00 → 3,568.00 USD /month, +3,406.00 (+2,102.5 %)"),
+        ("notice", "spotrail", "FAIL: dev: 162.00 → 3,568.00 USD /month, +3,406.00 (+2,102.5 %)"),
         ("error", "BUDGET-TOTAL budget total", "3,667.50 of 3,600.00 for total (67.50 /month)"),
         ("error", "DISK-EXAMPLE llama", "1,200 MiB/s cannot be read by one host"),
         ("warning", "DISK-EXAMPLE llama", "1,200 MiB/s, the floor of this volume is 400 (96.00 /month)"),

@@ -63,13 +63,14 @@ def data_of(report: StackReport) -> dict[str, Any]:
 def test_the_answer_and_what_is_wrong_stand_in_the_page_itself(stack_report: StackReport) -> None:
     text = " ".join(Outline(stack_html(stack_report)).text.split())
     assert "dev: 162.00 → 3,568.00 USD /month, +3,406.00 (+2,102.5 %)" in text
-    assert "2 failed, 1 warning, 2 cannot be decided, 1 waived, 2 rules passed" in text
+    assert "FAIL · 2 failed, 1 warning, 2 cannot be decided, 1 waived, 2 rules passed" in text
     assert "total 3,600.00 3,667.50 violated" in text
     assert "waived: deadline run, until 2026-12-15" in text
 
 
 def test_doubts_are_said(doubtful_report: StackReport) -> None:
     text = Outline(stack_html(doubtful_report)).text
+    assert "UNDECIDED · 2 rules passed" in " ".join(text.split())
     assert "12 resources are not shown by the source" in text
     assert "the total is a lower bound" in text
     assert "stale or undated" in text

@@ -115,7 +115,7 @@ def test_changes_are_worst_first(stack_report: StackReport) -> None:
 def test_findings_and_budgets_are_told_apart(stack_report: StackReport) -> None:
     text = stack_markdown(stack_report)
     assert text.startswith("<!-- spotrail report: acme/dev -->\n### dev: 162.00 → 3,568.00 USD /month")
-    assert "2 failed, 1 warning, 2 cannot be decided, 1 waived, 2 rules passed" in text
+    assert "**FAIL** · 2 failed, 1 warning, 2 cannot be decided, 1 waived, 2 rules passed" in text
     assert [row[0] for row in rows(text, "#### Findings")] == [
         "**failed**", "**failed**", "warning", "*cannot decide*", "*cannot decide*", "waived",
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_a_quiet_report_has_no_empty_tables(quiet_report: StackReport) -> None:
     text = stack_markdown(quiet_report)
     assert "Findings" not in text
     assert "Difference" not in text
-    assert "2 rules passed" in text
+    assert "**PASS** · 2 rules passed" in text
     assert "| llama | throughput" in text
 
 
