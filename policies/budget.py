@@ -177,7 +177,8 @@ def _judge(budget: Budget, found: Sum, urn: str) -> BudgetVerdict:
     if found.floor is not None and found.floor > limit:
         outcome, message = Outcome.VIOLATED, _violated(budget, found)
     elif doubts:
-        outcome, message = Outcome.UNDECIDED, f"{_shown(found)} of {budget.limit:,.2f}; {'; '.join(doubts)}"
+        shown = f"{_shown(found)} of {budget.limit:,.2f}" if found.amount else f"not known, of {budget.limit:,.2f}"
+        outcome, message = Outcome.UNDECIDED, "; ".join((shown, *doubts))
     else:
         nothing = "" if found.parts else "; nothing counts against it"
         message = f"{_shown(found)} is within the budget of {budget.limit:,.2f} ({_state(budget, found)}){nothing}"

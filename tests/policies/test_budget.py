@@ -188,7 +188,7 @@ def test_a_broken_budget_names_the_largest_parts_and_how_many_slices_less_fit() 
             "100",
             stack(priced("a", unknown=NOT_KNOWN)),
             Outcome.UNDECIDED,
-            "at least 0.00 /month of 100.00; a: size: known after the apply",
+            "not known, of 100.00; a: size: known after the apply",
             id="an input that is not known",
         ),
         pytest.param(
@@ -345,7 +345,9 @@ OLD, NEW = priced("a", "60"), priced("a", "160")
             "80.00 /month of 50.00; 20.00 /month rest on stale prices",
             id="an old thing at a stale price may make room",
         ),
-        pytest.param(50, stack(NEW), Outcome.UNDECIDED, "the source shows no change", id="no before"),
+        pytest.param(
+            50, stack(NEW), Outcome.UNDECIDED, "not known, of 50.00; the source shows no change", id="no before"
+        ),
     ],
 )
 def test_a_change_is_judged(limit: int, found: ChangeEstimate, outcome: Outcome, words: str) -> None:
