@@ -11,9 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from policies.exit_codes import ExitCode
 from policies.rules.registry import rules
+from policies.rules.severities import read_severities
+from policies.rules.waivers import read_waivers
 from scripts.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent
@@ -87,9 +90,10 @@ def test_the_page_of_rules_lists_every_rule() -> None:
 
 RULES_HEAD = """# Rules
 
-Each is one file of `policies/rules/`, the same in `spotrail plan` and inside Pulumi. An error must not go up: it fails
-`--strict`, and is mandatory in the policy pack. A warning is money that is probably wasted. What cannot be judged yet,
-because a value is known only after the apply, is said to be so and never passes silently.
+Each is one file of `policies/rules/`, the same in `spotrail plan`, in `spotrail check` and inside Pulumi; a rule about
+the steps of a plan needs a preview file. An error must not go up: it fails `check` and `--strict`, and is mandatory in
+the policy pack. A warning is money that is probably wasted. What cannot be judged yet, because a value is known only
+after the apply, is said to be so and never passes silently.
 
 To live with a finding for a while, put a waiver into the stack file; it needs a reason and an end:
 
@@ -98,9 +102,22 @@ spotrail:waivers:
   - {rule: TPU-ON-DEMAND, urn: "*::eval-slice", reason: deadline run, until: 2026-12-15}
 ```
 
+To give a rule another severity for good, or none:
+
+```yaml
+spotrail:severity: {DISK-NO-READER: error, DISK-THROUGHPUT-ABOVE-FLOOR: info, VM-LABELS: off}
+```
+
 | Rule | Severity | What it holds | |
 |---|---|---|---|
 """
+
+
+def test_the_settings_on_the_page_of_rules_are_taken() -> None:
+    shown = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", RULES_HEAD, re.MULTILINE | re.DOTALL)]
+    (waivers,), (severities,) = (each.values() for each in shown)
+    assert len(read_waivers(waivers)) == 1
+    assert sorted(map(str, read_severities(severities).values())) == ["None", "Severity.ERROR", "Severity.INFO"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
