@@ -11,6 +11,7 @@ from policies.changes import Op, SourceKind
 from policies.errors import InputError
 from policies.estimate.change import ChangedResource, ChangeEstimate
 from policies.estimate.model import Estimate, ResourceEstimate
+from policies.exit_codes import ExitCode
 from policies.prices.book import PriceBook
 from policies.report.stack import StackReport
 
@@ -54,19 +55,31 @@ def compare(first: Side, second: Side) -> ChangeEstimate:
 
 
 def comparison_report(
-    first: Side, second: Side, book: PriceBook, as_of: datetime.date, *, usage: tuple[str, ...]
+    first: Side,
+    second: Side,
+    book: PriceBook,
+    as_of: datetime.date,
+    *,
+    usage: tuple[str, ...],
+    allow_stale: bool = False,
 ) -> StackReport:
-    """What is to be said of `compare`: no rule is run, both sides are shown as they are."""
+    """What is to be said of `compare`: no rule is run, both sides are shown as they are.
+
+    The verdict is UNDECIDED where the difference is not exact, or rests on stale prices (unless `allow_stale`).
+    """
+    change = compare(first, second)
+    decided = change.exact and (change.fresh or allow_stale)
     return StackReport(
         project=second.project or first.project,
         stack=second.stack or first.stack or second.name,
         kind=SourceKind.PREVIEW,
         place=f"{first.name} {second.name}",
-        change=compare(first, second),
+        change=change,
         book_as_of=book.as_of,
         book_sha256=book.sha256,
         as_of=as_of,
         usage=usage,
+        verdict=ExitCode.FINE if decided else ExitCode.UNDECIDED,
         notes=tuple(f"{side.name}: {note}" for side in (first, second) for note in side.notes),
     )
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 @options.usage
 @options.prices
 @options.as_of
+@click.option("--strict", is_flag=True, help="Exit 4 where the difference is not exact, or rests on stale prices.")
+@options.allow_stale
 @options.output
 @options.project
 @options.quiet
@@ -33,6 +35,8 @@ def command(
     usage: Path | None,
     prices: Path | None,
     as_of: datetime.date,
+    strict: bool,
+    allow_stale: bool,
     output_file: Path | None,
     project_dir: Path,
     quiet: bool,
@@ -41,7 +45,7 @@ def command(
 
     Each of the two is a preview, a state, an estimate of ours (--format json), - for standard input, or the name of an
     environment, whose program then runs offline. ./dev names a file. Of a preview, what will stand is compared. Shows
-    and exits 0.
+    and exits 0, unless --strict.
 
     \b
     Examples:
@@ -64,9 +68,9 @@ def command(
     book = load_book(prices) if prices else shipped_book()
     one = _side(first, assumed, book, as_of, project_dir, quiet=quiet)
     two = _side(second, assumed, book, as_of, project_dir, quiet=quiet)
-    report = comparison_report(one, two, book, as_of, usage=usage_words(assumed))
+    report = comparison_report(one, two, book, as_of, usage=usage_words(assumed), allow_stale=allow_stale)
     write(report, form, output_file, name="diff")
-    return ExitCode.FINE
+    return report.verdict if strict else ExitCode.FINE
 
 
 def _side(name: str, usage: Usage, book: PriceBook, as_of: datetime.date, project_dir: Path, *, quiet: bool) -> Side:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @options.strict
 @options.allow_stale
 @options.output
+@options.quiet
 def command(
     file: str,
     form: options.DataFormat,
@@ -36,6 +37,7 @@ def command(
     strict: bool,
     allow_stale: bool,
     output_file: Path | None,
+    quiet: bool,
 ) -> int:
     """Price FILE: a preview (before, after, difference) or a state (what stands). - is standard input.
 
@@ -57,7 +59,8 @@ def command(
 
     assumed = load_usage(usage) if usage else Usage()
     book = load_book(prices) if prices else shipped_book()
-    source = read_file(file)
+    with output.progress(f"reading {file}", quiet=quiet):
+        source = read_file(file)
     report = stack_report(
         source.reading,
         assumed,

@@ -81,6 +81,23 @@ def test_program_preview_state_and_kept_estimate_are_the_same(
             assert {each["op"] for each in found["resources"]} == {"same"}
 
 
+@pytest.mark.parametrize(
+    ("as_of", "options", "code"),
+    [
+        ("2026-11-29", (), 0),
+        ("2026-11-29", ("--strict",), 0),
+        ("2028-01-01", (), 0),
+        ("2028-01-01", ("--strict",), 4),
+        ("2028-01-01", ("--strict", "--allow-stale"), 0),
+    ],
+)
+def test_strict_cannot_decide_on_stale_prices(
+    spotrail: Command, files: Path, as_of: str, options: tuple[str, ...], code: int
+) -> None:
+    ran = spotrail("diff", "main.json", "branch.json", "--as-of", as_of, *options, cwd=files)
+    assert ran.returncode == code
+
+
 def test_two_environments_are_compared(spotrail: Command) -> None:
     one, two = (Decimal(spotrail("plan", stack, *JSON).document["monthly"]) for stack in ("dev", "staging"))
     assert Decimal(spotrail("diff", "dev", "staging", *JSON).document["delta"]["monthly"]) == two - one
