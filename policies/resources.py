@@ -142,8 +142,7 @@ class Resource:
         raise self._refusal(path, found, "a list")
 
     def _refusal(self, path: tuple[str | int, ...], found: Value, rule: str) -> ResourceError:
-        shown = f"{found:f}" if isinstance(found, Decimal) else repr(found)
-        return ResourceError(f"{self.urn}: {dotted(path)} is {shown}; it must be {rule}")
+        return ResourceError(f"{self.urn}: {dotted(path)} is {shown(found)}; it must be {rule}")
 
 
 @final
@@ -243,6 +242,17 @@ class ResourceSet:
     def provider_of(self, resource: Resource) -> Resource | None:
         """The provider resource that `resource` was registered with, or None for the default provider."""
         return self.get(resource.options.provider.rpartition("::")[0])
+
+
+def shown(value: Value) -> str:
+    """A value as a message shows it; of what has something unknown or secret inside, the kind alone."""
+    if isinstance(value, Opaque):
+        return value.value
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if has_opaque(value):
+        return "a list" if isinstance(value, tuple) else "an object"
+    return repr(value)
 
 
 def cloud_name(resource: Resource) -> str | None:

@@ -10,7 +10,7 @@ from policies.estimate.market import unknown
 from policies.estimate.model import UnknownInput, Unpriced
 from policies.hardware.errors import HardwareError
 from policies.hardware.slices import DEFAULT_TPU, Shape, shape, shape_of_topology
-from policies.resources import Opaque, Resource, ResourceError, Value, dig, dotted
+from policies.resources import Opaque, Resource, ResourceError, Value, dig, dotted, shown
 
 GENERATION: Final = "v6e"
 _KEYS: Final = ("acceleratorType", "acceleratorConfig")
@@ -54,7 +54,7 @@ def accelerator(resource: Resource, block: Value, *at: str | int) -> Accelerator
     if not name:
         return OtherTpu(name=f"{DEFAULT_TPU} (provider default)")
     if not isinstance(name, str):
-        raise ResourceError(f"{resource.urn}: {dotted((*at, 'acceleratorType'))} is {name!r}; it must be text")
+        raise ResourceError(f"{resource.urn}: {dotted((*at, 'acceleratorType'))} is {shown(name)}; it must be text")
     if not name.lower().startswith(GENERATION):
         return OtherTpu(name=name)
     try:
@@ -82,7 +82,7 @@ def _configured(resource: Resource, config: Mapping[str, Value], *at: str | int)
         if isinstance(value, Opaque):
             return unknown(value, *at, key, decides=_DECIDES)
         if not isinstance(value, str):
-            raise ResourceError(f"{resource.urn}: {dotted((*at, key))} is {value!r}; it must be text")
+            raise ResourceError(f"{resource.urn}: {dotted((*at, key))} is {shown(value)}; it must be text")
     if str(kind).lower() != GENERATION:
         return OtherTpu(name=f"{kind} {topology}")
     try:
