@@ -111,7 +111,6 @@ class Values:
         return values
 
     def _decode(self, found: Json, quantities: bool, depth: int) -> Value:
-        # The most frequent first: a large state has millions of values.
         if isinstance(found, str):
             kept = self._pool.get(found)
             return self._pooled(found) if kept is None else kept
