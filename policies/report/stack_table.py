@@ -54,7 +54,7 @@ def estimate_lines(report: StackReport, width: int, *, command: str = "estimate"
     else:
         yield from change_rows(report.change, page)
     yield Text()
-    yield from doubts(report.change.after, page)
+    yield from doubts(report.change.after, page, marked=report.change.before is None)
     yield from _notes(report, page)
     if report.findings or report.passed:
         yield Text()
@@ -80,7 +80,7 @@ def check_lines(report: StackReport, width: int) -> Iterator[Text]:
     counts = (counted_findings(open_ones) or "no findings", hidden, f"{len(report.passed)} rules passed")
     yield from page.paragraph(", ".join(filter(None, counts)), style="bold")
     if not report.change.after.complete:
-        yield from doubts(report.change.after, page)
+        yield from doubts(report.change.after, page, marked=False)
     yield from _notes(report, page)
     yield from _next(report, page)
 

@@ -143,8 +143,8 @@ def free_line(estimate: Estimate, page: Page) -> Iterator[Text]:
         yield from page.paragraph(f"free: {shown}", style="dim", hanging="       ")
 
 
-def doubts(estimate: Estimate, page: Page) -> Iterator[Text]:
-    """What the total does not count, and that prices are doubtful."""
+def doubts(estimate: Estimate, page: Page, *, marked: bool = True) -> Iterator[Text]:
+    """What the total does not count and, where prices are `marked`, what the mark says."""
     if estimate.complete:
         yield from page.paragraph("Not counted: nothing.")
     else:
@@ -152,7 +152,7 @@ def doubts(estimate: Estimate, page: Page) -> Iterator[Text]:
         for found in estimate.resources:
             for reason in (*(part.reason for part in found.unpriced), *_hidden(found)):
                 yield from page.paragraph(f"{found.resource.name}: {reason}", "   ", hanging="     ")
-    if estimate.doubtful:
+    if estimate.doubtful and marked:
         yield from page.paragraph(f"{MARK} stale or undated: used, and no ground for a budget", hanging="   ")
 
 
