@@ -125,7 +125,7 @@ def judge_budgets(
     `allow_stale` trusts prices whatever their age.
     """
     urn = _stack_urn(change, resources)
-    return tuple(_judge(budget, _sum(budget, change, resources, allow_stale), urn) for budget in budgets)
+    return tuple(_judge(budget, _sum(budget, change, resources, allow_stale), urn, allow_stale) for budget in budgets)
 
 
 def budget_findings(verdicts: Iterable[BudgetVerdict]) -> tuple[Finding, ...]:
@@ -170,18 +170,19 @@ def _sum(budget: Budget, change: ChangeEstimate, resources: ResourceSet, allow_s
             return sum_of_change(change, allow_stale)
 
 
-def _judge(budget: Budget, found: Sum, urn: str) -> BudgetVerdict:
+def _judge(budget: Budget, found: Sum, urn: str, allow_stale: bool) -> BudgetVerdict:
     limit = Amount.by_month(budget.limit)
     over = found.amount > limit
     doubts = (*(found.doubts_over if over else found.doubts_within), *found.doubts)
     if found.floor is not None and found.floor > limit:
-        outcome, message = Outcome.VIOLATED, _violated(budget, found)
+        outcome, message = Outcome.VIOLATED, _violated(budget, found, allow_stale)
     elif doubts:
         shown = f"{_shown(found)} of {budget.limit:,.2f}" if found.amount else f"not known, of {budget.limit:,.2f}"
         outcome, message = Outcome.UNDECIDED, "; ".join((shown, *doubts))
     else:
         nothing = "" if found.parts else "; nothing counts against it"
-        message = f"{_shown(found)} is within the budget of {budget.limit:,.2f} ({_state(budget, found)}){nothing}"
+        state = _state(budget, found, allow_stale)
+        message = f"{_shown(found)} is within the budget of {budget.limit:,.2f} ({state}){nothing}"
         outcome = Outcome.KEPT
     return BudgetVerdict(
         name=budget.name,
@@ -194,9 +195,10 @@ def _judge(budget: Budget, found: Sum, urn: str) -> BudgetVerdict:
     )
 
 
-def _violated(budget: Budget, found: Sum) -> str:
+def _violated(budget: Budget, found: Sum, allow_stale: bool) -> str:
     excess = (found.amount - Amount.by_month(budget.limit)).monthly
-    said = f"{_shown(found)} is {_exact(excess)} over the budget of {budget.limit:,.2f} ({_state(budget, found)})"
+    state = _state(budget, found, allow_stale)
+    said = f"{_shown(found)} is {_exact(excess)} over the budget of {budget.limit:,.2f} ({state})"
     largest = [f"{part.name} {part.amount.monthly:,.2f}" for part in found.parts[:LARGEST] if part.amount > Amount()]
     if largest:
         said += f"; largest: {', '.join(largest)}"
@@ -215,9 +217,10 @@ def _exact(value: Decimal) -> str:
     return plain(value) if value and not round(value, 2) else f"{value:,.2f}"
 
 
-def _state(budget: Budget, found: Sum) -> str:
+def _state(budget: Budget, found: Sum, allow_stale: bool) -> str:
     counted = "complete" if found.whole else "a lower bound" if found.bound else "not complete"
-    return f"{budget.name}, {counted}, prices {'fresh' if found.fresh else 'stale'}"
+    age = "of any age" if allow_stale else "fresh" if found.fresh else "stale"
+    return f"{budget.name}, {counted}, prices {age}"
 
 
 def _stack_urn(change: ChangeEstimate, resources: ResourceSet) -> str:

@@ -52,6 +52,7 @@ def stack_report(
         covering,
         book=book,
         changes=reading.changes,
+        hidden=reading.hidden,
         severities=configured_severities(reading),
     )
     told = policy_findings(reading.policy_results, stack_urn(reading))

@@ -5,6 +5,7 @@ Source: `URL`.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -73,6 +74,7 @@ def valid_key(key: str) -> bool:
     return valid_value(key) and unicodedata.category(key[:1] or "_") in _LETTERS
 
 
+@functools.lru_cache(maxsize=4096)
 def valid_value(value: str) -> bool:
     """Whether Google takes a label value: at most 63 letters of any script, none upper case, digits, `_` and `-`."""
     return len(value) <= LENGTH and all(_legal(character) for character in value)

@@ -33,7 +33,10 @@ class Severity(enum.Enum):
     @property
     def rank(self) -> int:
         """0 for the worst."""
-        return tuple(Severity).index(self)
+        return _RANKS[self]
+
+
+_RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 @final
