@@ -112,6 +112,20 @@ def test_the_verdict_is_the_first_word(spotrail: Command) -> None:
         assert spotrail("check", "-", *options, *AS_OF, stdin=state()).stdout.split()[0] == word
 
 
+def test_allowed_stale_prices_are_not_called_fresh(spotrail: Command) -> None:
+    said = spotrail("check", "dev", "--budget", "5000", "--allow-stale", *AS_OF).stdout
+    assert "prices of any age" in said
+    assert "prices fresh" not in said
+
+
+def test_what_a_preview_hides_is_not_called_missing(spotrail: Command) -> None:
+    found = spotrail("check", "-", "--format", "json", *AS_OF, stdin=preview(same=7)).document["findings"]
+    shown = {each["rule"]: each["severity"] for each in found}
+    assert shown["DISK-NO-READER"] == "info"
+    plainly = spotrail("check", "-", "--format", "json", *AS_OF, stdin=preview()).document["findings"]
+    assert {each["rule"]: each["severity"] for each in plainly}["DISK-NO-READER"] == "warning"
+
+
 def test_an_environment_is_judged_like_its_files(spotrail: Command, preview_text: Text, state_text: Text) -> None:
     options = ("--format", "json", "--allow-stale", "--budget", "5000", *AS_OF)
     program = spotrail("check", "dev", *options)
