@@ -49,6 +49,7 @@ from infra.plan.names import (
     staging_disk_name,
     volume_name,
 )
+from policies.estimate import fill_environment
 from policies.hardware.zones import region_of
 
 JOB_CPU: Final = "1"
@@ -242,14 +243,14 @@ def disk_name(env: str, model: str, digest: str, zone: str) -> str:
 def staging_environment(staging: Staging, size_gib: int) -> Mapping[str, str]:
     """Environment of the jobs: what a fill makes, for the log and for the one-off price."""
     return {
-        "SPOTRAIL_STAGING_TYPE": staging.disk_type,
-        "SPOTRAIL_STAGING_GIB": str(size_gib),
-        "SPOTRAIL_STAGING_IOPS": str(staging.iops),
-        "SPOTRAIL_STAGING_THROUGHPUT": str(staging.throughput),
-        "SPOTRAIL_HYDRATOR_MACHINE": staging.hydrator_machine,
-        "SPOTRAIL_HYDRATOR_BOOT_TYPE": staging.hydrator_boot_type,
-        "SPOTRAIL_HYDRATOR_BOOT_GIB": str(staging.hydrator_boot_gib),
-        "SPOTRAIL_ZONE": staging.zone,
+        fill_environment.STAGING_TYPE: staging.disk_type,
+        fill_environment.STAGING_GIB: str(size_gib),
+        fill_environment.STAGING_IOPS: str(staging.iops),
+        fill_environment.STAGING_THROUGHPUT: str(staging.throughput),
+        fill_environment.MACHINE: staging.hydrator_machine,
+        fill_environment.BOOT_TYPE: staging.hydrator_boot_type,
+        fill_environment.BOOT_GIB: str(staging.hydrator_boot_gib),
+        fill_environment.ZONE: staging.zone,
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, final
 
+from policies.estimate import fill_environment
 from policies.hardware.disks import disk_types
 from policies.hardware.errors import HardwareError
 from policies.hardware.machines import machine
@@ -194,12 +195,12 @@ def _of_fills(jobs: Iterable[Resource]) -> Iterator[_Draw]:
     said = {tuple(sorted(_environment(job).items())) for job in jobs}
     for pairs in sorted(said):
         made = dict(pairs)
-        zone = _zone(made.get("SPOTRAIL_ZONE"))
+        zone = _zone(made.get(fill_environment.ZONE))
         if not zone:
             continue
-        yield from _of_bytes(zone, _said(made, "SPOTRAIL_STAGING"), note=FILLING)
-        yield from _of_bytes(zone, _said(made, "SPOTRAIL_HYDRATOR_BOOT"), note=FILLING)
-        hydrator = machine(made.get("SPOTRAIL_HYDRATOR_MACHINE", ""))
+        yield from _of_bytes(zone, _said(made, fill_environment.STAGING_TYPE), note=FILLING)
+        yield from _of_bytes(zone, _said(made, fill_environment.BOOT_TYPE), note=FILLING)
+        hydrator = machine(made.get(fill_environment.MACHINE, ""))
         if hydrator is not None:
             yield _Draw(resource="vcpus", zone=zone, amount=_ceiling(hydrator.vcpus), note=FILLING)
 
@@ -219,9 +220,10 @@ def _bytes(disk: Value, type_key: str, size_key: str) -> _Bytes:
     )
 
 
-def _said(made: Mapping[str, str], prefix: str) -> _Bytes:
+def _said(made: Mapping[str, str], type_name: str) -> _Bytes:
+    prefix = type_name.removesuffix("_TYPE")
     return _Bytes(
-        type=made.get(f"{prefix}_TYPE"),
+        type=made.get(type_name),
         gib=made.get(f"{prefix}_GIB"),
         throughput=made.get(f"{prefix}_THROUGHPUT"),
         iops=made.get(f"{prefix}_IOPS"),

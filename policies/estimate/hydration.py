@@ -9,6 +9,16 @@ from typing import Final
 
 from policies.estimate.capacity import Capacity
 from policies.estimate.containers import JobSize, environment, job_size
+from policies.estimate.fill_environment import (
+    BOOT_GIB,
+    BOOT_TYPE,
+    MACHINE,
+    STAGING_GIB,
+    STAGING_IOPS,
+    STAGING_THROUGHPUT,
+    STAGING_TYPE,
+    ZONE,
+)
 from policies.estimate.hosts import Fleet, Terms, machine_parts
 from policies.estimate.market import Market, Part
 from policies.estimate.model import CostComponent, OneOff, UnknownInput, Unpriced
@@ -17,14 +27,6 @@ from policies.money import HOURS_PER_MONTH
 from policies.resources import Opaque, Resource, ResourceError
 
 SECONDS: Final = 3600
-STAGING_TYPE: Final = "SPOTRAIL_STAGING_TYPE"
-STAGING_GIB: Final = "SPOTRAIL_STAGING_GIB"
-STAGING_IOPS: Final = "SPOTRAIL_STAGING_IOPS"
-STAGING_THROUGHPUT: Final = "SPOTRAIL_STAGING_THROUGHPUT"
-MACHINE: Final = "SPOTRAIL_HYDRATOR_MACHINE"
-BOOT_TYPE: Final = "SPOTRAIL_HYDRATOR_BOOT_TYPE"
-BOOT_GIB: Final = "SPOTRAIL_HYDRATOR_BOOT_GIB"
-ZONE: Final = "SPOTRAIL_ZONE"
 
 
 def hydration(job: Resource, market: Market, location: str | UnknownInput) -> OneOff:
