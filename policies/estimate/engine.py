@@ -10,7 +10,16 @@ from typing import Final, final
 from policies.errors import InputError
 from policies.estimate.free import free_type
 from policies.estimate.market import Market
-from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, UnknownInput, Unpriced, total
+from policies.estimate.model import (
+    CostComponent,
+    Estimate,
+    Freshness,
+    OneOff,
+    ResourceEstimate,
+    UnknownInput,
+    Unpriced,
+    total,
+)
 from policies.estimate.readers import tpu_places
 from policies.estimate.registry import priced_types
 from policies.hardware.errors import hint
@@ -141,6 +150,8 @@ def doubts(priced: Estimate) -> Iterator[str]:
 
 def _doubt(line: CostComponent) -> str:
     bought = f"{'spot' if line.spot else 'list'} price of {line.item}"
+    if line.freshness is Freshness.FUTURE:
+        return f"the {bought} is of {line.as_of}, later than the day that ages are counted from: it counts as stale"
     return f"the {bought} is {f'of {line.as_of}: stale' if line.as_of else 'undated: it counts as stale'}"
 
 

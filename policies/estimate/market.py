@@ -120,7 +120,7 @@ class Market:
             unit_price=price.unit_price,
             amount=whole if share == 1 else whole * share,
             freshness=price.freshness(self.as_of),
-            as_of=price.as_of,
+            as_of=price.seen(self.as_of),
             note=joined(note, _doubt(price) if amount else ""),
             spot=model is PriceModel.SPOT,
         )

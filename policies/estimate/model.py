@@ -24,6 +24,8 @@ class Freshness(enum.Enum):
     """Older than the limit (45 days spot, 180 days otherwise): used, said to be so, and the estimate is not fresh."""
     UNDATED = "undated"
     """Without a date: counts as stale."""
+    FUTURE = "future"
+    """Of a later day than the one that ages are counted from: nobody can have seen it, so it counts as stale."""
 
     @property
     def trusted(self) -> bool:

@@ -69,12 +69,14 @@ class Price:
     currency: str
     """`USD`, the same in the whole book."""
     as_of: datetime.date | None
-    """The day on which the price was seen; None where the source has none."""
+    """The day on which the price was seen, of several steps the oldest; None where the source has none."""
     sku_id: str
     """Id in Google's catalogue; empty where it is not known."""
     confidence: Confidence
     source: str
     """Where the figure comes from, and the reason for a doubt."""
+    newest: datetime.date | None = None
+    """The day of the newest step, where the steps are of several days."""
 
     @property
     def unit_price(self) -> Decimal:
@@ -95,12 +97,19 @@ class Price:
             Decimal(0),
         )
 
+    def seen(self, on: datetime.date) -> datetime.date | None:
+        """The day that decides how far the price can be trusted on `on`: a later one where a step has it."""
+        return self.newest if self.newest is not None and self.newest > on else self.as_of
+
     def freshness(self, on: datetime.date) -> Freshness:
-        """How far the price can be trusted on that day. A price from a later day is as fresh as can be."""
-        if self.as_of is None:
+        """How far the price can be trusted on that day. One of a later day counts as stale."""
+        day = self.seen(on)
+        if day is None:
             return Freshness.UNDATED
+        if day > on:
+            return Freshness.FUTURE
         ageing, stale = AGES.get(self.model, USUAL_AGES)
-        age = (on - self.as_of).days
+        age = (on - day).days
         if age > stale:
             return Freshness.STALE
         return Freshness.AGEING if age > ageing else Freshness.FRESH
@@ -193,6 +202,7 @@ def shipped_path() -> Path:
 
 def _price(lines: Sequence[Line]) -> Price:
     first, days = lines[0], [line.as_of for line in lines]
+    dated = {day for day in days if day}
     return Price(
         item=first.item,
         model=first.model,
@@ -201,10 +211,11 @@ def _price(lines: Sequence[Line]) -> Price:
         tiers=tuple(Tier(from_quantity=line.from_quantity, unit_price=line.unit_price) for line in lines),
         currency=first.currency,
         # A price is as old as its oldest step: an undated step makes all of it undated.
-        as_of=None if None in days else min(day for day in days if day),
+        as_of=None if None in days else min(dated),
         sku_id=first.sku_id,
         confidence=first.confidence,
         source=first.source,
+        newest=max(dated) if len(set(days)) > 1 else None,
     )
 
 

@@ -77,7 +77,7 @@ def _age(prices: Sequence[Price], on: datetime.date) -> ItemAge:
         prices=len(prices),
         ages=Counter(price.freshness(on) for price in prices),
         oldest=min((price.as_of for price in prices if price.as_of), default=None),
-        future=tuple(sorted(price.location for price in prices if price.as_of and price.as_of > on)),
+        future=tuple(sorted(price.location for price in prices if price.freshness(on) is Freshness.FUTURE)),
         low=sum(price.confidence in (Confidence.LOW, Confidence.SYNTHETIC) for price in prices),
     )
 

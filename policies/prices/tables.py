@@ -20,7 +20,13 @@ from policies.prices.refresh import Difference, Outcome, Refreshed
 from policies.prices.selection import Selection
 
 SCHEMA: Final = "spotrail.prices/1"
-STYLES: Final = {Freshness.FRESH: "", Freshness.AGEING: "yellow", Freshness.STALE: "red", Freshness.UNDATED: "red"}
+STYLES: Final = {
+    Freshness.FRESH: "",
+    Freshness.AGEING: "yellow",
+    Freshness.STALE: "red",
+    Freshness.UNDATED: "red",
+    Freshness.FUTURE: "red",
+}
 _NAMED: Final = 3
 """So many places a line names."""
 

@@ -39,7 +39,8 @@ def _by_age(lines: Sequence[CostComponent], as_of: datetime.date) -> str:
 def _age(line: CostComponent, as_of: datetime.date) -> str:
     if line.as_of is None:
         return "without a date"
-    return f"of {line.as_of}, {(as_of - line.as_of).days} days old"
+    age = (as_of - line.as_of).days
+    return f"of {line.as_of}, {age} days old" if age >= 0 else f"of {line.as_of}, which is later than {as_of}"
 
 
 RULE: Final = Rule(

@@ -196,6 +196,18 @@ def test_an_old_price_is_used_and_said_to_be_old(
     assert ("the spot price of tpu.v6e.chip is of 2026-11-01: stale" in found.notes) is not fresh
 
 
+def test_a_price_of_a_later_day_is_used_and_said_to_be_so(make: Make, price_stack: PriceStack) -> None:
+    found = price_stack(make("gcp:compute/address:Address", inputs={"region": "africa-south1"}))
+    # 0.02 x 730; the tests are of 2026-11-15
+    assert found.amount.monthly == Decimal("14.6")
+    assert found.complete
+    assert not found.fresh
+    assert found.notes == (
+        "the list price of network.ip.unused is of 2026-11-16, later than the day that ages are counted from: "
+        "it counts as stale",
+    )
+
+
 def test_an_undated_price_of_nothing_does_not_make_the_total_stale(make: Make, price_stack: PriceStack) -> None:
     assert price_stack(make("gcp:monitoring/alertPolicy:AlertPolicy", "idle", {"conditions": ()})).fresh
 

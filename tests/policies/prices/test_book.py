@@ -180,13 +180,13 @@ def test_a_graduated_price_adds_up_unit_by_unit(starts: list[int], cents: list[i
 @pytest.mark.parametrize(
     ("model", "days", "expected"),
     [
-        (SPOT, -1, Freshness.FRESH),
+        (SPOT, -1, Freshness.FUTURE),
         (SPOT, 0, Freshness.FRESH),
         (SPOT, 30, Freshness.FRESH),
         (SPOT, 31, Freshness.AGEING),
         (SPOT, 45, Freshness.AGEING),
         (SPOT, 46, Freshness.STALE),
-        (ON_DEMAND, -400, Freshness.FRESH),
+        (ON_DEMAND, -400, Freshness.FUTURE),
         (ON_DEMAND, 46, Freshness.FRESH),
         (ON_DEMAND, 150, Freshness.FRESH),
         (ON_DEMAND, 151, Freshness.AGEING),
@@ -200,6 +200,19 @@ def test_a_price_ages(model: PriceModel, days: int, expected: Freshness) -> None
     seen = datetime.date(2026, 6, 1)
     price = steps(("0", "1"), model=model, as_of=seen)
     assert price.freshness(seen + datetime.timedelta(days)) is expected
+
+
+def test_one_step_from_the_future_spoils_a_price(tmp_path: Path) -> None:
+    path = tmp_path / "book.csv"
+    rows = ("0,5,USD,2026-06-01", "10,4,USD,2026-06-03")
+    cells = (f"network.nat.data,on-demand,global,GiB,{row},,synthetic,made up" for row in rows)
+    path.write_text("\n".join((",".join(COLUMNS), *cells, "")))
+    price = load_book(path).find("network.nat.data", ON_DEMAND, "us-east5")
+    assert isinstance(price, Price)
+    assert price.freshness(datetime.date(2026, 6, 2)) is Freshness.FUTURE
+    assert price.seen(datetime.date(2026, 6, 2)) == datetime.date(2026, 6, 3)
+    assert price.freshness(datetime.date(2026, 6, 3)) is Freshness.FRESH
+    assert price.seen(datetime.date(2026, 6, 3)) == datetime.date(2026, 6, 1)
 
 
 @pytest.mark.parametrize("model", PriceModel)
