@@ -149,7 +149,8 @@ class Parser:
 
     def _broken(self, error: ValueError, at: int) -> ReadError:
         if isinstance(error, json.JSONDecodeError):
-            return self._fault(f"the JSON is broken: {error.msg[:1].lower()}{error.msg[1:]}", error.pos)
+            words = error.msg.removesuffix(" at").removesuffix(" starting")
+            return self._fault(f"the JSON is broken: {words[:1].lower()}{words[1:]}", error.pos)
         return self._fault("a number here has more than 4,300 digits", at)
 
     def _fault(self, rule: str, at: int | None = None) -> ReadError:

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from policies.changes import PolicyResult, Reading
 from policies.readers.errors import ReadError
 from policies.readers.operations import Step
-from policies.readers.planned import reading_of, step_of
+from policies.readers.planned import reading_of, refuse_missing, step_of
 from policies.readers.preview_digest import config_of, counts, refuse_failed
 from policies.readers.registry import Reader, Source
 from policies.resources import Value
@@ -93,10 +93,12 @@ def _read(source: Source) -> Reading:
     refuse_failed(seen.diagnostics, source.place)
     counted = counts(seen.counted, f"{source.place}: the summary of changes")
     mandatory = sum(result.mandatory for result in seen.policy_results)
+    if not mandatory:  # a log of what must not happen says so without its steps
+        refuse_missing(tuple(seen.steps.values()), counted, source.place)
     if seen.policy_results:
-        source.notes.add(
-            f"Pulumi's own policy packs report {len(seen.policy_results):,} violations, {mandatory:,} of them mandatory"
-        )
+        number = len(seen.policy_results)
+        many = f"{number:,} violation{'s' * (number > 1)}"
+        source.notes.add(f"Pulumi's own policy packs report {many}, {mandatory:,} of them mandatory")
     urns = [result.urn for result in seen.policy_results if result.urn]
     reading = reading_of(tuple(seen.steps.values()), counted, seen.config, source.notes, urns)
     return replace(reading, policy_results=tuple(seen.policy_results))
@@ -115,7 +117,8 @@ def _policy_result(payload: Mapping[str, Any]) -> PolicyResult:
         pack=_text(payload, "policyPackName"),
         policy=_text(payload, "policyName"),
         message=_text(payload, "message"),
-        mandatory=_text(payload, "enforcementLevel") == "mandatory",
+        # What remediates and still reports is mandatory to Pulumi; so is, to us, a level that nobody knows.
+        mandatory=_text(payload, "enforcementLevel") != "advisory",
     )
 
 

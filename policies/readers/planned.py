@@ -22,6 +22,10 @@ _NEW: Final = frozenset({"create", "import", "import-replacement"}) | _BOTH
 _OLD: Final = frozenset({"delete", "delete-replaced"}) | _BOTH
 _REPLACING: Final = frozenset({"create-replacement", "delete-replaced"})
 """The two physical halves of a `replace`, which a summary may or may not count."""
+_FOREIGN: Final = frozenset({"read", "read-replacement", "discard", "discard-replaced"})
+"""Steps of resources that are only read, for which the stack does not pay; a summary may or may not count them."""
+_CHANGING: Final = ("create", "update", "replace", "delete", "import")
+"""Steps that Pulumi always shows: where one is missing, the file is not what Pulumi wrote."""
 
 
 def step_of(found: Mapping[str, Json], where: str, values: Values, old: str, new: str) -> Step:
@@ -36,7 +40,7 @@ def step_of(found: Mapping[str, Json], where: str, values: Values, old: str, new
     for name, record, needed in ((old, before, _OLD), (new, after, _NEW)):
         if record is None and op in needed:
             raise ReadError(f"{where}: {op} of {urn} has no {name}; the file was cut or filtered: preview again")
-        if record is not None and record.resource.urn != urn and name == new:
+        if record is not None and record.resource.urn != values.name(urn) and name == new:
             raise ReadError(f"{where}: the step is of {urn} and its {name} of {record.resource.urn}")
     return Step(
         op=op,
@@ -95,27 +99,44 @@ def place_of(urns: Sequence[str]) -> tuple[str, str]:
     return (parts.project, parts.stack) if parts else ("", "")
 
 
+def refuse_missing(steps: Sequence[Step], counted: Mapping[str, int], place: str) -> None:
+    """Raise ReadError where Pulumi counted more changes than there are steps: what the change costs is not in the file.
+
+    A refresh is shown as one and counted as what it did.
+    """
+    missing = {op: count for op, count in _missing(steps, counted).items() if op in _CHANGING}
+    if sum(missing.values()) > sum(step.op == "refresh" for step in steps):
+        words = ", ".join(f"{count:,} {op}" for op, count in missing.items())
+        raise ReadError(
+            f"{place}: Pulumi counted more changes than there are steps (missing: {words}): the file was cut or "
+            "filtered, and what is missing may cost anything; preview again"
+        )
+
+
+def _missing(steps: Sequence[Step], counted: Mapping[str, int]) -> dict[str, int]:
+    """How many steps Pulumi counted and does not show, by op."""
+    logical = {
+        ("replace" if step.op in _REPLACING else step.op, step.urn, place if step.of_pending else 0)
+        for place, step in enumerate(steps, start=1)
+    }
+    shown = Counter(op for op, _, _ in logical)
+    left_out = _REPLACING | _FOREIGN
+    return {op: count - shown[op] for op, count in counted.items() if op not in left_out and count > shown[op]}
+
+
 def _hidden(steps: Sequence[Step], counted: Mapping[str, int], notes: Notes) -> int:
     """How many resources Pulumi counted and does not show.
 
     The stack and providers that the program names are counted and shown like all others (the stack always), default
     providers are neither. Whether a hidden one is a component cannot be seen: each counts as one that may bill.
     """
-    logical = {
-        ("replace" if step.op in _REPLACING else step.op, step.urn, place if step.of_pending else 0)
-        for place, step in enumerate(steps, start=1)
-    }
-    shown = Counter(op for op, _, _ in logical)
-    missing = {op: count - shown[op] for op, count in counted.items() if op not in _REPLACING and count > shown[op]}
-    same = missing.pop("same", 0)
-    if same:
-        notes.add(
-            f"the preview hides {same:,} unchanged resources: its totals are those of the change; "
-            "pulumi preview --json --show-sames shows them"
-        )
+    missing = _missing(steps, counted)
     for op, count in missing.items():
-        notes.add(f"Pulumi counted {count:,} more {op} than the preview shows: its totals are not those of the stack")
-    return same + sum(missing.values())
+        if op != "same":  # of those, the price of the change speaks
+            notes.add(
+                f"Pulumi counted {count:,} more {op} than the preview shows: its totals are not those of the stack"
+            )
+    return sum(missing.values())
 
 
 def _remark(steps: Sequence[Step], changes: Sequence[Change], notes: Notes) -> None:

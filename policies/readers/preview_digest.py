@@ -9,7 +9,7 @@ from policies.changes import Reading
 from policies.readers.document import Json
 from policies.readers.errors import ReadError
 from policies.readers.operations import Step
-from policies.readers.planned import reading_of, step_of
+from policies.readers.planned import reading_of, refuse_missing, step_of
 from policies.readers.registry import Reader, Source
 from policies.readers.values import InvalidValueError, Values
 from policies.resources import Value
@@ -36,6 +36,7 @@ def _read(source: Source) -> Reading:
         raise ReadError(f"{source.place}: steps must be a list of steps")
     refuse_failed(_severities(first.get("diagnostics")), source.place)
     counted = counts(first.get("changeSummary"), f"{source.place}: changeSummary")
+    refuse_missing(steps, counted, source.place)
     config = config_of(first.get("config"), f"{source.place}: config", source.values)
     if first.get("maybeCorrupt"):
         source.notes.add("Pulumi says that the state may be corrupt")

@@ -87,9 +87,23 @@ def test_results_of_policy_packs_are_kept_apart_and_unknown_kinds_are_noted(read
     )
 
 
+@pytest.mark.parametrize("level", ["mandatory", "remediate", "fatal", 5, None])
+def test_a_result_of_a_level_that_is_not_advisory_is_mandatory(read: Read, level: Any) -> None:
+    """What is remediated and still reported fails in Pulumi; nothing passes by a word that is not known."""
+    event = {"policyEvent": POLICY["policyEvent"] | {"enforcementLevel": level}}
+    reading = read(stream(event, UPDATE, summary(update=1)))
+    assert [result.mandatory for result in reading.policy_results] == [True]
+    assert "Pulumi's own policy packs report 1 violation, 1 of them mandatory" in reading.notes
+
+
+ADVICE = {"policyEvent": POLICY["policyEvent"] | {"enforcementLevel": "advisory"}}
+
+
 @pytest.mark.parametrize(
     ("events", "said"),
     [
+        ((PRELUDE, UPDATE, summary(update=3)), r"counted more changes than there are steps \(missing: 2 update\)"),
+        ((PRELUDE, ADVICE, summary(create=1)), r"counted more changes than there are steps \(missing: 1 create\)"),
         ((PRELUDE, UPDATE), "the summary of changes is missing: the preview did not reach its end"),
         (({"resourcePreEvent": {}}, summary()), "event 1: resourcePreEvent.metadata is no object"),
         ((pre("create"), summary(create=1)), "event 1: .*create of .*coral has no new"),

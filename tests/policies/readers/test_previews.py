@@ -148,14 +148,40 @@ def own(op: str = "same") -> dict[str, Any]:
         pytest.param([own(), step("create", new=LARGE)], {"create": 1, "same": 5}, 4, id="the stack shown"),
         pytest.param([own(), step("create", new=LARGE)], {"create": 1, "same": 1}, 0, id="nothing but the stack"),
         pytest.param([own(), step("same", old=SMALL, new=SMALL)], {"same": 2}, 0, id="sames shown"),
-        pytest.param([own()], {"same": 1, "create": 2}, 2, id="steps cut out"),
+        pytest.param([own()], {"same": 1, "read": 2, "discard": 1}, 0, id="reads, which are nobody's bill"),
         pytest.param([own(), step("refresh", old=SMALL, new=SMALL)], {"same": 2, "refresh": 1}, 1, id="refreshed"),
+        pytest.param([own()], {"same": 1, "transmogrify": 2}, 2, id="an op that is not known"),
     ],
 )
 def test_what_pulumi_counts_and_does_not_show_is_hidden(read: Read, steps: Any, counted: Any, hidden: int) -> None:
     reading = read(digest(*steps, **counted))
     assert reading.hidden == hidden
-    assert any("totals are" in note for note in reading.notes) == (hidden > 0)
+    said = "Pulumi counted 2 more transmogrify than the preview shows: its totals are not those of the stack"
+    assert (said in reading.notes) == ("transmogrify" in counted)
+
+
+@pytest.mark.parametrize(
+    ("steps", "counted", "said"),
+    [
+        pytest.param([own()], {"same": 1, "create": 2}, "2 create", id="all cut out"),
+        pytest.param([step("create", new=LARGE)], {"create": 5, "delete": 2}, "4 create, 2 delete", id="some cut out"),
+        pytest.param([step("delete-replaced", old=SMALL)], {"replace": 2}, "1 replace", id="a replacement"),
+        pytest.param([step("refresh", old=SMALL, new=SMALL)], {"update": 2}, "2 update", id="more than was refreshed"),
+    ],
+)
+def test_a_preview_that_lacks_steps_of_the_change_is_refused(read: Read, steps: Any, counted: Any, said: str) -> None:
+    with pytest.raises(ReadError, match=rf"^reef\.json: Pulumi counted more .*missing: {said}\).*preview again$"):
+        read(digest(*steps, **counted))
+
+
+def test_a_refresh_may_be_counted_as_what_it_did(read: Read) -> None:
+    reading = read(digest(step("refresh", old=SMALL, new=LARGE), update=1))
+    assert [change.op for change in reading.changes] == [Op.REFRESH]
+
+
+def test_half_a_surrogate_pair_in_a_name_is_the_same_name_in_step_and_record(read: Read) -> None:
+    (change,) = read(digest(step("create", "\ud800", new=record("\ud800", LARGE)), create=1)).changes
+    assert change.urn == urn("\ufffd")
 
 
 def test_shown_sames_stand_on_both_sides_with_their_old_outputs(read: Read) -> None:
