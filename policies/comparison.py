@@ -24,7 +24,7 @@ class Side:
     name: str
     after: Estimate
     before: Estimate | None = None
-    """What stands, where the source is a preview."""
+    """What stands, where the source is a preview or a state."""
     hidden: int = 0
     """Resources that stand and that the source does not show."""
     possible: tuple[ResourceEstimate, ...] = ()
@@ -37,10 +37,10 @@ class Side:
 
 
 def compare(first: Side, second: Side) -> ChangeEstimate:
-    """The change that leads from the first to the second. Raises InputError for different currencies.
+    """The change that leads from the first to the second.
 
-    Previews that hide unchanged resources are taken for previews of one stack: what only the other shows to change
-    stands unchanged in the one that hides it.
+    What a preview hides stands unchanged, so the other side, which says what stands in the same stack, completes it.
+    Raises InputError for different currencies, and where nothing can complete a preview that hides resources.
     """
     if first.after.currency != second.after.currency:
         raise InputError(
@@ -48,7 +48,7 @@ def compare(first: Side, second: Side) -> ChangeEstimate:
             "price both with one book"
         )
     one, two = _completed(first, second), _completed(second, first)
-    hidden = max(first.hidden, second.hidden)
+    hidden = min(first.hidden, second.hidden)  # what one side shows is no longer hidden on the other
     return ChangeEstimate(
         resources=tuple(_pairs(one, two)), before=one, after=two, hidden=hidden, possible=second.possible
     )
@@ -86,11 +86,26 @@ def comparison_report(
 
 def _completed(side: Side, other: Side) -> Estimate:
     """`side` with what it hides and the other shows, as that stands."""
-    if not side.hidden or other.before is None:
+    if not side.hidden:
         return side.after
+    if other.before is None or (side.project, side.stack) != (other.project, other.stack):
+        raise InputError(_incomparable(side, other))
     shown = {*_by_key(side.after), *(_by_key(side.before) if side.before else ())}
     found = tuple(each for key, each in _by_key(other.before).items() if key not in shown)
     return replace(side.after, resources=(*side.after.resources, *found))
+
+
+def _incomparable(side: Side, other: Side) -> str:
+    """Why `other` cannot complete `side`, and the way out."""
+    many = "1 resource" if side.hidden == 1 else f"{side.hidden:,} resources"
+    if other.before is None:
+        why = f"{other.name} does not say what stands"
+    else:
+        why = f"{side.name} is of {side.project}/{side.stack} and {other.name} of {other.project}/{other.stack}"
+    return (
+        f"{side.name} hides {many} that do not change, and {why}: what is hidden would be missing from the "
+        "difference.\n  Make the preview with: pulumi preview --json --show-sames"
+    )
 
 
 def _pairs(one: Estimate, two: Estimate) -> Iterator[ChangedResource]:

@@ -74,6 +74,7 @@ def command(
 
 
 def _side(name: str, usage: Usage, book: PriceBook, as_of: datetime.date, project_dir: Path, *, quiet: bool) -> Side:
+    from policies.changes import SourceKind
     from policies.comparison import Side
     from policies.estimate.change import estimate_change
     from policies.estimate.document import parse_estimate
@@ -86,7 +87,7 @@ def _side(name: str, usage: Usage, book: PriceBook, as_of: datetime.date, projec
     return Side(
         name=name,
         after=change.after,
-        before=change.before,
+        before=change.after if source.reading.kind is SourceKind.STATE else change.before,
         hidden=change.hidden,
         possible=change.possible,
         notes=source.reading.notes,

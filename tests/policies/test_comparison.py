@@ -84,6 +84,38 @@ def test_previews_of_one_stack_may_hide_what_they_do_not_change(priced: Any) -> 
     assert not change.whole
 
 
+def test_a_state_of_the_stack_shows_what_the_preview_hides(priced: Any) -> None:
+    """a grows by 96; b, which the preview hides, stands at 64 on both sides."""
+    stands = priced(volume("a"), volume("b"))
+    state = Side(name="state", after=stands, before=stands)
+    preview = Side(name="preview", after=priced(volume("a", 1200)), before=priced(volume("a")), hidden=1)
+    for first, second, delta in ((state, preview, 96), (preview, state, -96)):
+        change = compare(first, second)
+        assert {each.urn.rpartition("::")[2]: each.delta.monthly for each in change.resources} == {"a": delta, "b": 0}
+        assert (change.delta, change.whole) == (Amount.by_month(delta), True)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"stack": "prod"}, "one is of acme/dev and two of acme/prod"),
+        ({"project": "reef"}, "one is of acme/dev and two of reef/dev"),
+        ({"before": None}, "two does not say what stands"),
+    ],
+)
+@pytest.mark.parametrize("hidden", [0, 1])
+def test_what_is_hidden_is_not_made_up_from_another_stack(
+    priced: Any, other: dict[str, Any], why: str, hidden: int
+) -> None:
+    more: dict[str, Any] = {"project": "acme", "stack": "dev", "before": priced(), **other}
+    one = Side(
+        name="one", after=priced(volume("a", 1200)), before=priced(volume("a")), hidden=1, project="acme", stack="dev"
+    )
+    two = Side(name="two", after=priced(volume("b")), hidden=hidden, **more)
+    with pytest.raises(InputError, match=f"^one hides 1 resource .*and {why}: .*\n  Make the preview .*--show-sames$"):
+        compare(one, two)
+
+
 def test_what_a_preview_deletes_does_not_stand(priced: Any) -> None:
     one = Side(name="one", after=priced(), before=priced(volume("a")), hidden=1)
     two = Side(name="two", after=priced(volume("a", 1200)), before=priced(volume("a")), hidden=1)

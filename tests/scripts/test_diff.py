@@ -98,6 +98,31 @@ def test_strict_cannot_decide_on_stale_prices(
     assert ran.returncode == code
 
 
+def preview(hidden: int, stack: str = "dev") -> bytes:
+    """A preview that takes `grows` from 400 to 1,200 MiB/s and hides the others."""
+    old, new = (json.loads(state(grows=mibps))["deployment"]["resources"][0] for mibps in (400, 1200))
+    step = {"op": "update", "urn": old["urn"], "oldState": old, "newState": new}
+    text = json.dumps({"steps": [step], "changeSummary": {"update": 1, "same": hidden}})
+    return text.replace("urn:pulumi:dev::", f"urn:pulumi:{stack}::").encode()
+
+
+def test_a_state_completes_the_preview_of_its_stack(spotrail: Command, files: Path) -> None:
+    """Of 192.00 the preview shows 64.00, and takes that to 160.00."""
+    (files / "preview.json").write_bytes(preview(2))
+    found = spotrail("diff", "main.json", "preview.json", *JSON, cwd=files).document
+    assert (found["before"]["monthly"], found["monthly"], found["delta"]["monthly"]) == ("192.00", "288.00", "96.00")
+
+
+def test_previews_of_two_stacks_that_hide_resources_are_refused(spotrail: Command, files: Path) -> None:
+    (files / "dev.json").write_bytes(preview(2))
+    (files / "prod.json").write_bytes(preview(2, "prod"))
+    ran = spotrail("diff", "dev.json", "prod.json", cwd=files)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "dev.json hides 2 resources" in ran.stderr
+    assert "dev.json is of demo/dev and prod.json of demo/prod" in ran.stderr
+    assert "--show-sames" in ran.stderr
+
+
 def test_two_environments_are_compared(spotrail: Command) -> None:
     one, two = (Decimal(spotrail("plan", stack, *JSON).document["monthly"]) for stack in ("dev", "staging"))
     assert Decimal(spotrail("diff", "dev", "staging", *JSON).document["delta"]["monthly"]) == two - one
