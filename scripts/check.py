@@ -13,6 +13,7 @@ import click
 from scripts import options, output
 
 if TYPE_CHECKING:
+    from policies.readers.stack_name import StackName
     from policies.report.stack import StackReport
     from policies.rules.model import Waiver
 
@@ -62,6 +63,7 @@ SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 @options.usage
 @options.prices
 @options.as_of
+@options.stack
 @options.output
 @options.project
 @options.quiet
@@ -74,6 +76,7 @@ def command(
     usage: Path | None,
     prices: Path | None,
     as_of: datetime.date,
+    wanted: StackName | None,
     output_file: Path | None,
     project_dir: Path,
     quiet: bool,
@@ -88,7 +91,7 @@ def command(
     Examples:
       spotrail check prod --budget 80000
       pulumi preview --json --show-sames | spotrail check - --budget 80000 --format markdown
-      spotrail check state.json --format sarif --output spotrail.sarif
+      spotrail check state.json --stack prod --format sarif --output spotrail.sarif
     """
     # Imported here, so that help and mistyped options answer at once.
     from policies.budget import parse_budget
@@ -101,7 +104,7 @@ def command(
     book = load_book(prices) if prices else shipped_book()
     limits = tuple(parse_budget(text) for text in budgets)
     more = _waivers(waivers) if waivers else ()
-    read = read_any(source, project_dir, quiet=quiet)
+    read = read_any(source, project_dir, wanted, quiet=quiet)
     report = stack_report(
         read.reading, assumed, book, as_of, place=read.place, waivers=more, budgets=limits, allow_stale=allow_stale
     )

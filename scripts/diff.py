@@ -13,6 +13,7 @@ from scripts import options
 if TYPE_CHECKING:
     from policies.comparison import Side
     from policies.prices.book import PriceBook
+    from policies.readers.stack_name import StackName
     from policies.usage import Usage
 
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @options.as_of
 @click.option("--strict", is_flag=True, help="Exit 4 where the difference is not exact, or rests on stale prices.")
 @options.allow_stale
+@options.stack
 @options.output
 @options.project
 @options.quiet
@@ -37,6 +39,7 @@ def command(
     as_of: datetime.date,
     strict: bool,
     allow_stale: bool,
+    wanted: StackName | None,
     output_file: Path | None,
     project_dir: Path,
     quiet: bool,
@@ -66,23 +69,36 @@ def command(
         raise click.UsageError("A and B cannot both be standard input (-)")
     assumed = load_usage(usage) if usage else Usage()
     book = load_book(prices) if prices else shipped_book()
-    one = _side(first, assumed, book, as_of, project_dir, quiet=quiet)
-    two = _side(second, assumed, book, as_of, project_dir, quiet=quiet)
+    one = _side(first, assumed, book, as_of, project_dir, wanted, quiet=quiet)
+    two = _side(second, assumed, book, as_of, project_dir, wanted, quiet=quiet)
     report = comparison_report(one, two, book, as_of, usage=usage_words(assumed), allow_stale=allow_stale)
     write(report, form, output_file, name="diff")
     return report.verdict if strict else ExitCode.FINE
 
 
-def _side(name: str, usage: Usage, book: PriceBook, as_of: datetime.date, project_dir: Path, *, quiet: bool) -> Side:
+def _side(
+    name: str,
+    usage: Usage,
+    book: PriceBook,
+    as_of: datetime.date,
+    project_dir: Path,
+    wanted: StackName | None,
+    *,
+    quiet: bool,
+) -> Side:
     from policies.changes import SourceKind
     from policies.comparison import Side
     from policies.estimate.change import estimate_change
     from policies.estimate.document import parse_estimate
+    from policies.readers.planned import place_of
+    from policies.readers.stack_name import require
     from scripts.sources import read_estimate_or
 
-    source = read_estimate_or(name, project_dir, quiet=quiet)
+    source = read_estimate_or(name, project_dir, wanted, quiet=quiet)
     if isinstance(source, bytes):
-        return Side(name=name, after=parse_estimate(source, name))
+        kept = parse_estimate(source, name)
+        require(wanted, *place_of([found.resource.urn for found in kept.resources]), name)
+        return Side(name=name, after=kept)
     change = estimate_change(source.reading, usage, book, as_of)
     return Side(
         name=name,

@@ -15,6 +15,7 @@ from scripts import options, output
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from policies.readers.stack_name import StackName
     from policies.report.stack import StackReport
 
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @options.as_of
 @options.strict
 @options.allow_stale
+@options.stack
 @options.output
 @options.quiet
 def command(
@@ -36,6 +38,7 @@ def command(
     as_of: datetime.date,
     strict: bool,
     allow_stale: bool,
+    wanted: StackName | None,
     output_file: Path | None,
     quiet: bool,
 ) -> int:
@@ -60,7 +63,7 @@ def command(
     assumed = load_usage(usage) if usage else Usage()
     book = load_book(prices) if prices else shipped_book()
     with output.progress(f"reading {file}", quiet=quiet):
-        source = read_file(file)
+        source = read_file(file, wanted)
     report = stack_report(
         source.reading,
         assumed,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime
 import enum
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import click
+
+if TYPE_CHECKING:
+    from policies.readers.stack_name import StackName
 
 
 @final
@@ -25,6 +28,24 @@ class Day(click.ParamType[datetime.date]):
             return datetime.date.fromisoformat(value)
         except ValueError:
             self.fail(f"{value!r} is not a day; write it as 2026-11-29", param, ctx)
+
+
+@final
+class Stack(click.ParamType["StackName"]):
+    """The name of a stack."""
+
+    name = "name"
+
+    def convert(self, value: str | StackName, param: click.Parameter | None, ctx: click.Context | None) -> StackName:
+        from policies.errors import InputError
+        from policies.readers.stack_name import parse_stack_name
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse_stack_name(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
 
 
 @final
@@ -109,6 +130,15 @@ output = click.option(
     type=Writable(),
     metavar="FILE",
     help="Write the report there instead of to standard output (-).",
+)
+stack = click.option(
+    "--stack",
+    "-s",
+    "wanted",
+    type=Stack(),
+    metavar="NAME",
+    help="The stack that is meant (dev, or organization/project/dev): what is of another one is refused; where a file "
+    "holds several, one after the other, this one is read.",
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on standard error.")
 project = click.option(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from scripts import options, output
+
+if TYPE_CHECKING:
+    from policies.readers.stack_name import StackName
 
 
 @click.command(name="plan", context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,6 +23,7 @@ from scripts import options, output
 @click.option("--show-passed", is_flag=True, help="Name the rules that found nothing, too.")
 @options.strict
 @options.allow_stale
+@options.stack
 @options.output
 @options.project
 @options.quiet
@@ -31,6 +36,7 @@ def command(
     show_passed: bool,
     strict: bool,
     allow_stale: bool,
+    wanted: StackName | None,
     output_file: Path | None,
     project_dir: Path,
     quiet: bool,
@@ -51,6 +57,7 @@ def command(
     from infra.preview import find_project, preview
     from policies.exit_codes import ExitCode, judge
     from policies.prices.book import load_book, shipped_book
+    from policies.readers.stack_name import require
     from policies.report.json import plan_json
     from policies.report.table import print_plan
     from policies.usage import Usage, load_usage
@@ -59,6 +66,7 @@ def command(
     book = load_book(prices) if prices else shipped_book()
     with output.progress(f"running the program of {env}", quiet=quiet):
         seen = preview(env, find_project(project_dir))
+        require(wanted, seen.project, seen.stack, env)
         report = plan_report(seen, assumed, book, as_of)
     if not quiet:
         output.quote("the program said:", seen.log)

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final, final
 
 from policies.changes import Reading
 from policies.errors import InputError
+from policies.readers.stack_name import StackName, require
 from scripts import output
 
 STDIN: Final = "-"
@@ -38,17 +39,17 @@ def is_file(name: str) -> bool:
     return name == STDIN or (path.exists() and not path.is_dir()) or "/" in name or bool(path.suffix)
 
 
-def read_file(name: str) -> Source:
+def read_file(name: str, wanted: StackName | None = None) -> Source:
     """A preview or a state from the file `name`, or from standard input for `-`. Raises InputError."""
     from policies.readers.source import open_source
 
-    return Source(reading=open_source(name, standard_input() if name == STDIN else None), place=name)
+    return Source(reading=open_source(name, standard_input() if name == STDIN else None, wanted), place=name)
 
 
-def read_any(name: str, project_dir: Path, *, quiet: bool) -> Source:
+def read_any(name: str, project_dir: Path, wanted: StackName | None = None, *, quiet: bool) -> Source:
     """As `read_file`; what is not meant as a file is an environment, whose program runs offline. Raises InputError."""
     if is_file(name):
-        return read_file(name)
+        return read_file(name, wanted)
     # Imported here: a file needs neither the engine nor Pulumi.
     from infra.engine.project import load_project
     from infra.planning import reading_of
@@ -56,24 +57,28 @@ def read_any(name: str, project_dir: Path, *, quiet: bool) -> Source:
 
     try:
         folder = find_project(project_dir)
-        file = load_project(folder).stack_file(name)
+        project = load_project(folder)
+        file = project.stack_file(name)
     except InputError as error:
         raise InputError(f"{name}: no such file, and no environment either: {error}") from None
+    require(wanted, project.name, name, name)
     with output.progress(f"running the program of {name}", quiet=quiet):
         seen = preview(name, folder)
     return Source(reading=reading_of(seen), place=os.path.relpath(file), log=seen.log)
 
 
-def read_estimate_or(name: str, project_dir: Path, *, quiet: bool) -> bytes | Source:
+def read_estimate_or(name: str, project_dir: Path, wanted: StackName | None = None, *, quiet: bool) -> bytes | Source:
     """The text of an estimate of ours, or else what `read_any` reads. Raises InputError."""
     from policies.estimate.document import is_estimate
     from policies.readers.source import open_source
 
     if name == STDIN:
         text = standard_input().read()
-        return text if is_estimate(text) else Source(reading=open_source(STDIN, io.BytesIO(text)), place=STDIN)
+        if is_estimate(text):
+            return text
+        return Source(reading=open_source(STDIN, io.BytesIO(text), wanted), place=STDIN)
     text = _small(Path(name))
-    return text if is_estimate(text) else read_any(name, project_dir, quiet=quiet)
+    return text if is_estimate(text) else read_any(name, project_dir, wanted, quiet=quiet)
 
 
 def _small(path: Path) -> bytes:

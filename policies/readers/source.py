@@ -17,6 +17,7 @@ from policies.readers.encoding import decoded
 from policies.readers.errors import ReadError
 from policies.readers.notes import Notes
 from policies.readers.registry import Source, readers
+from policies.readers.stack_name import StackName, chosen, refuse_two_stacks
 from policies.readers.values import Values
 from policies.resources import ResourceError
 
@@ -25,26 +26,27 @@ LARGEST: Final = 1 << 30
 """Bytes of a source; a stack of a million resources is smaller."""
 
 
-def open_source(path_or_dash: str, stdin: BinaryIO | None = None) -> Reading:
+def open_source(path_or_dash: str, stdin: BinaryIO | None = None, wanted: StackName | None = None) -> Reading:
     """The reading of the file at that path, or of `stdin` (by default the process's own) for `-`. Raises ReadError."""
     if path_or_dash == "-":
-        return read_source(STDIN, sys.stdin.buffer if stdin is None else stdin)
+        return read_source(STDIN, sys.stdin.buffer if stdin is None else stdin, wanted)
     try:
         with Path(path_or_dash).open("rb") as stream:
-            return read_source(path_or_dash, stream)
+            return read_source(path_or_dash, stream, wanted)
     except (OSError, ValueError) as error:
         if isinstance(error, ReadError):
             raise
         raise ReadError(f"{path_or_dash}: cannot be read: {_reason(error)}") from None
 
 
-def read_source(place: str, stream: BinaryIO) -> Reading:
+def read_source(place: str, stream: BinaryIO, wanted: StackName | None = None) -> Reading:
     """The reading of all bytes of `stream`, which messages call `place`.
 
-    Raises ReadError for what is none of the known documents, and for one that is broken or holds what cannot be.
+    With `wanted`, the stream may hold several documents, of which the one of that stack is read. Raises ReadError for
+    what is none of the known documents, and for one that is broken or holds what cannot be.
     """
     with _no_collection():
-        return _reading(decoded(_content(place, stream), place), place)
+        return _reading(decoded(_content(place, stream), place), place, wanted)
 
 
 @contextmanager
@@ -59,20 +61,29 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _reading(text: str, place: str) -> Reading:
-    values, notes = Values(), Notes()
+def _reading(text: str, place: str, wanted: StackName | None) -> Reading:
+    values = Values()
     elements = {
         path: partial(_converted, convert, values) for reader in readers() for path, convert in reader.elements.items()
     }
     parser = Parser(text, place, elements)
     _refuse_other_text(parser, place)
+    readings = [_document(parser, values, place)]
+    while wanted and parser.next_character == "{":
+        readings.append(_document(parser, values, place))
+    reading = chosen(readings, wanted, place)
+    return replace(reading, notes=(*reading.notes, *_rest(parser, place)))
+
+
+def _document(parser: Parser, values: Values, place: str) -> Reading:
+    values.revealed, notes = False, Notes()
     try:
         first = parser.document()
         source = Source(place=place, first=first, following=parser.documents(), values=values, notes=notes)
         reading = _read(source)
     except ResourceError as error:
         raise ReadError(f"{place}: {error}") from None
-    _note_rest(parser, place, notes)
+    refuse_two_stacks((each.urn for side in (reading.before or (), reading.after) for each in side), place)
     if values.revealed:
         notes.add("secret whole numbers that stand in the clear in this input are counted")
     return replace(reading, notes=(*reading.notes, *notes.written()))
@@ -134,9 +145,13 @@ def _ways() -> str:
     return f"spotrail reads: {', '.join(reader.title for reader in readers())}."
 
 
-def _note_rest(parser: Parser, place: str, notes: Notes) -> None:
+def _rest(parser: Parser, place: str) -> Iterator[str]:
+    """The note on what stands after the documents."""
     if parser.ended:
         return
     if parser.next_character in "{[":
-        raise ReadError(f"{place}: {parser.position()}: a second document begins here; give one file at a time")
-    notes.add(f"text after the JSON was left out, from {parser.position()}")
+        raise ReadError(
+            f"{place}: {parser.position()}: a second document begins here; give one file at a time, or name the stack "
+            "that is meant with --stack"
+        )
+    yield f"text after the JSON was left out, from {parser.position()}"
