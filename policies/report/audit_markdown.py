@@ -1,0 +1,55 @@
+"""The audit as Markdown for an issue or a chat: the answer, the worst first, always below the limit of a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from policies.audit.model import Audit, Verdict
+from policies.report.audit_table import TYPES, worth_showing
+from policies.report.escapes import markdown
+from policies.report.figures import money
+
+LIMIT: Final = 65_536
+"""Characters of a comment on GitHub."""
+ROOM: Final = 1_000
+"""Characters kept for the last line."""
+SHORT: Final = 300
+"""Characters of one message."""
+
+
+def audit_markdown(audit: Audit) -> str:
+    """Headline, table of what is wasted, what could not be seen. Rows that find no room are counted, not cut."""
+    text = "\n".join(_head(audit))
+    rows = [_row(verdict) for verdict in audit.verdicts if worth_showing(verdict)]
+    shown = 0
+    for row in rows:
+        if len(text) + len(row) + 1 > LIMIT - ROOM:
+            break
+        text, shown = f"{text}\n{row}", shown + 1
+    if shown < len(rows):
+        text += f"\n\n… {len(rows) - shown:,} more; all of them in `--format json`"
+    return text + "\n"
+
+
+def _head(audit: Audit) -> Iterator[str]:
+    least = "" if audit.complete else "at least "
+    waste = f"{least}{money(audit.waste.monthly)} {audit.currency} /month"
+    yield f"### {markdown(audit.project)}: {waste} wasted, {money(audit.wasted_so_far)} so far"
+    yield ""
+    for gap in audit.missing[:20]:
+        yield f"- not seen: {markdown(gap.part)}: {markdown(gap.why, SHORT)}"
+    for finding in audit.findings[:20]:
+        yield f"- {markdown(finding.rule)} {markdown(finding.resource)}: {markdown(finding.message, SHORT)}"
+    yield ""
+    yield "| Waste/month | So far | Verdict | What | Why | Remedy |"
+    yield "|--:|--:|---|---|---|---|"
+
+
+def _row(verdict: Verdict) -> str:
+    waste = "?" if verdict.waste is None else money(verdict.waste.monthly)
+    so_far = "?" if verdict.wasted_so_far is None else money(verdict.wasted_so_far)
+    what = f"{TYPES.get(verdict.type, verdict.type)} {verdict.name} ({verdict.location})"
+    remedy = "" if verdict.remedy is None else verdict.remedy.text
+    cells = (markdown(verdict.kind.value), markdown(what), markdown(verdict.message, SHORT), markdown(remedy, SHORT))
+    return f"| {waste} | {so_far} | {' | '.join(cells)} |"

@@ -1,0 +1,143 @@
+"""The audit as a table for people: what is wasted first, the reason beside every verdict, the next step at the end."""
+
+from __future__ import annotations
+
+import datetime
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from policies.audit.model import Audit, AuditFinding, Verdict, VerdictKind
+from policies.report.figures import money
+from policies.report.layout import NARROWEST, Page, clean
+from policies.report.table import SIGNS
+
+FIGURE: Final = 12
+KIND: Final = max(len(kind.value) for kind in VerdictKind)
+WIDE: Final = 92
+"""From this width on the verdict stands in a column of its own."""
+HOUR: Final = datetime.timedelta(hours=1)
+DAY: Final = 24 * HOUR
+TYPES: Final = {
+    "compute.disk": "disk",
+    "tpu.node": "node",
+    "tpu.queuedResource": "request",
+    "compute.instance": "VM",
+    "compute.address": "address",
+    "compute.snapshot": "snapshot",
+    "compute.image": "image",
+    "compute.instanceGroupManager": "group",
+    "compute.storagePool": "pool",
+    "compute.router": "router",
+    "storage.bucket": "bucket",
+    "storage.anywhereCache": "cache",
+}
+
+
+def audit_lines(
+    audit: Audit, width: int, *, next_steps: Sequence[str] = (), everything: bool = False
+) -> Iterator[Text]:
+    """The audit, line by line. Resources that are used as they should be are counted, or listed with `everything`."""
+    page = Page(width)
+    yield from _answer(audit, page)
+    yield Text()
+    shown = [verdict for verdict in audit.verdicts if everything or worth_showing(verdict)]
+    if shown:
+        yield from _heading(page)
+    for verdict in shown:
+        yield from _row(verdict, page)
+    yield from _rest(audit.verdicts, shown, page)
+    yield from _findings(audit.findings, page)
+    for gap in audit.missing:
+        yield from page.paragraph(f"Not seen: {gap.part}: {gap.why}", style="yellow", hanging="   ")
+    for note in audit.notes:
+        yield from page.paragraph(f"Note: {note}", hanging="       ")
+    if next_steps:
+        yield Text()
+        yield from page.paragraph(f"Next: {' · '.join(next_steps)}", hanging="       ")
+
+
+def worth_showing(verdict: Verdict) -> bool:
+    """Whether there is something to do or to know: waste, a remedy, or nothing that can be said."""
+    return bool(verdict.waste) or verdict.remedy is not None or verdict.kind.unknown or _unpriced(verdict)
+
+
+def _unpriced(verdict: Verdict) -> bool:
+    used = (VerdictKind.IN_USE, VerdictKind.TOO_NEW, VerdictKind.WAITING)
+    return verdict.waste is None and verdict.kind not in used
+
+
+def _answer(audit: Audit, page: Page) -> Iterator[Text]:
+    least = "" if audit.complete else "at least "
+    idle = f" Idle now: {least}{money(audit.waste.monthly)} {audit.currency} /month, "
+    span = audit.window.end - audit.window.start
+    days = f"{round(span / DAY)} days" if span > 1.5 * DAY else f"{round(span / HOUR)} hours"
+    end = audit.window.end.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%MZ")
+    left = f"{idle}{money(audit.wasted_so_far)} so far"
+    yield from page.ends(left, clean(f"project {audit.project} · {days} to {end}"), "bold")
+    yield from page.paragraph(_counted(audit.verdicts))
+    unknown = sum(verdict.kind.unknown for verdict in audit.verdicts)
+    if unknown:
+        yield from page.paragraph(f"Could not be judged: {unknown} (marked ?).", style="yellow")
+    if audit.missing:
+        said = f"Only partly seen: {len(audit.missing)} parts could not be read (below); nothing rests on them."
+        yield from page.paragraph(said, style="yellow")
+
+
+def _counted(verdicts: Iterable[Verdict]) -> str:
+    """`214 disks, 12 nodes`."""
+    kinds = Counter(TYPES.get(verdict.type, verdict.type) for verdict in verdicts)
+    return ", ".join(f"{number:,} {_plural(kind, number)}" for kind, number in kinds.most_common()) or "nothing found"
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+
+def _heading(page: Page) -> Iterator[Text]:
+    rest = f"{'Verdict':<{KIND}}  What, why and what would stop it" if page.width >= WIDE else "What and why"
+    yield Text(f"{'Waste/month':>{FIGURE}}{'So far':>{FIGURE}}  {rest}", "bold")
+
+
+def _row(verdict: Verdict, page: Page) -> Iterator[Text]:
+    """Figures, then what and why in the room that is left, wrapped there; the remedy on a line of its own."""
+    waste = "?" if verdict.waste is None else money(verdict.waste.monthly)
+    so_far = "?" if verdict.wasted_so_far is None else money(verdict.wasted_so_far)
+    wide = page.width >= WIDE
+    lead = f"{waste:>{FIGURE}}{so_far:>{FIGURE}}  " + (f"{verdict.kind.value:<{KIND}}  " if wide else "")
+    subject = f"{TYPES.get(verdict.type, verdict.type)} {verdict.name} ({verdict.location})"
+    what = subject if wide else f"{verdict.kind.value} {subject}"
+    indent = " " * cell_len(lead)
+    style = "yellow" if verdict.kind.unknown else "red" if verdict.waste else ""
+    room = max(page.width, NARROWEST) - len(indent)
+    head, *rest = textwrap.wrap(clean(f"{what}: {verdict.message}"), room, break_on_hyphens=False)
+    yield Text(lead, style).append(head)
+    yield from (Text(f"{indent}{line}") for line in rest)
+    if verdict.remedy is not None:
+        saving = verdict.remedy.monthly_saving
+        saves = "" if saving is None else f", saves {money(saving.monthly)} /month"
+        lines = textwrap.wrap(clean(f"→ {verdict.remedy.text}{saves}"), room, subsequent_indent="  ")
+        yield from (Text(f"{indent}{line}", "green") for line in lines)
+
+
+def _rest(verdicts: Sequence[Verdict], shown: Sequence[Verdict], page: Page) -> Iterator[Text]:
+    told = {id(verdict) for verdict in shown}
+    kinds = Counter(verdict.kind.value for verdict in verdicts if id(verdict) not in told)
+    if kinds:
+        counted = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
+        yield from page.paragraph(f"and nothing to do about: {counted}", style="dim")
+
+
+def _findings(findings: Iterable[AuditFinding], page: Page) -> Iterator[Text]:
+    for number, finding in enumerate(findings):
+        if number == 0:
+            yield Text()
+        sign, style = SIGNS[finding.severity]
+        worth = "" if finding.monthly is None else f"{money(finding.monthly.monthly)} /month. "
+        name = finding.resource.rpartition("/")[2]
+        yield from page.paragraph(f"{sign} {finding.rule}  {name}  {finding.message}", style=style, hanging="   ")
+        yield from page.paragraph(f"{worth}{finding.remediation}", "   ")
