@@ -22,11 +22,12 @@ from policies.estimate.market import Market, Part, joined, unknown
 from policies.estimate.model import UnknownInput
 from policies.estimate.node_counts import Nodes, Places, nodes, places
 from policies.estimate.shape_titles import shape_title
+from policies.estimate.surcharges import WINDOWS, confidential_line, licence_line
 from policies.estimate.volume import Inputs, read_volume, volume_parts
 from policies.hardware.machines import BootDiskStatus, boot_disk_verdict
 from policies.hardware.slices import shapes
 from policies.hardware.zones import is_zone, region_of
-from policies.resources import Opaque, Resource
+from policies.resources import Opaque, Resource, dig, dotted
 
 DEFAULT_MACHINE: Final = "e2-medium"
 """What GKE takes where no machine type is set. Source: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/NodeConfig"""
@@ -104,6 +105,7 @@ def _spread(size: Nodes, zones: Places) -> Iterator[tuple[str, int]]:
 def _node_parts(pool: Pool, market: Market, fleet: Fleet) -> Iterator[Part]:
     yield from machine_parts(market, fleet)
     yield from accelerator_parts(pool.resource, fleet.count, *pool.at, "nodeConfig")
+    yield from _surcharge_parts(pool, market, fleet)
     yield from _ssd_parts(pool, market, fleet)
     yield from _boot_parts(pool, market, fleet)
     private = _private(pool)
@@ -165,6 +167,20 @@ def _boot_parts(pool: Pool, market: Market, fleet: Fleet) -> Iterator[Part]:
 def _default_disk(machine: str) -> str | None:
     boots = (kind for kind in DEFAULT_DISKS if boot_disk_verdict(machine, kind).status is BootDiskStatus.OK)
     return next(boots, None)
+
+
+def _surcharge_parts(pool: Pool, market: Market, fleet: Fleet) -> Iterator[Part]:
+    config = (*pool.at, "nodeConfig")
+    image, confidential = pool.resource.text(*config, "imageType"), pool.resource.value(*config, "confidentialNodes")
+    if isinstance(image, str) and image.lower().startswith(WINDOWS):
+        yield licence_line(market, fleet, WINDOWS)
+    if isinstance(confidential, Opaque):
+        yield unknown(confidential, *config, "confidentialNodes", decides="whether confidential computing bills")
+    elif dig(confidential, "enabled"):
+        yield confidential_line(market, fleet)
+    if pool.resource.value(*config, "secondaryBootDisks"):
+        path = dotted((*config, "secondaryBootDisks"))
+        yield UnknownInput(path=path, reason="each node has one more disk, as large as its image, which is not known")
 
 
 def _ssd_parts(pool: Pool, market: Market, fleet: Fleet) -> Iterator[Part]:

@@ -18,6 +18,7 @@ CEILING: Final = 100_000_000
 """No disk of Compute Engine has that many GiB, IOPS or MiB/s; a larger number is a mistake, not a price."""
 ML: Final = "hyperdisk-ml"
 IOPS: Final = "IOPS"
+IN_POOL: Final = "its boot disk stands in a storage pool, which bills for it"
 _ML_DEFAULT: Final = "not set: Google provisions max(24 x GiB, 400)"
 
 

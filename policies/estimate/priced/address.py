@@ -15,6 +15,7 @@ from policies.resources import Opaque, Resource
 GLOBAL: Final = ADDRESS_TYPES[1]
 INSTANCE: Final = "gcp:compute/instance:Instance"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
+NOT_RUNNING: Final = frozenset({"TERMINATED", "SUSPENDED"})
 USERS: Final = (
     INSTANCE,
     "gcp:compute/instanceTemplate:InstanceTemplate",
@@ -40,6 +41,10 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     users = _users(resource, market)
     if not users:
         note = "nothing in this stack uses it"
+        line = market.line("reserved, unused", "network.ip.unused", 1, "IP-hour", location, note=note)
+        return bill(resource, location, "external address · unused", (line,))
+    if users[0].type == INSTANCE and users[0].value("desiredStatus") in NOT_RUNNING:
+        note = f"{users[0].name} does not run: an address bills as unused meanwhile"
         line = market.line("reserved, unused", "network.ip.unused", 1, "IP-hour", location, note=note)
         return bill(resource, location, "external address · unused", (line,))
     spot = users[0].type == INSTANCE and vm_capacity(users[0], market) is Capacity.SPOT

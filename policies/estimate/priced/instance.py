@@ -9,17 +9,21 @@ from policies.estimate.capacity import Capacity, vm_capacity
 from policies.estimate.hosts import Fleet, Terms, fleet_parts, machine_type_of
 from policies.estimate.location import locate
 from policies.estimate.market import Market, Part, bill, unknown
-from policies.estimate.model import ResourceEstimate, UnknownInput
+from policies.estimate.model import ResourceEstimate, UnknownInput, Unpriced
 from policies.estimate.registry import Priced
 from policies.estimate.shape_titles import shape_title
+from policies.estimate.surcharges import surcharge_parts
 from policies.estimate.traffic import traffic_parts
-from policies.estimate.volume import Inputs, read_volume, volume_parts
+from policies.estimate.volume import IN_POOL, Inputs, read_volume, volume_parts
+from policies.hardware.machines import machine
 from policies.hardware.slices import shapes
 from policies.resources import Opaque, Resource, dig
 
 INSTANCE: Final = "gcp:compute/instance:Instance"
 BOOT: Final = ("bootDisk", "initializeParams")
-STOPPED: Final = frozenset({"TERMINATED"})
+STOPPED: Final = "TERMINATED"
+SUSPENDED: Final = "SUSPENDED"
+KEEPS_MEMORY: Final = "a suspended machine bills the memory that it keeps"
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
@@ -34,9 +38,17 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
         unseen = [part for part in (machine_type, capacity) if isinstance(part, UnknownInput)]
         return bill(resource, location, "instance", (*unseen, *disks))
     fleet = Fleet(machine_type=machine_type, terms=Terms.of(location, capacity, market.usage_of(resource)))
-    if resource.value("desiredStatus") in STOPPED:
+    status = resource.value("desiredStatus")
+    if status == STOPPED:
         return bill(resource, location, f"{machine_type} · stopped", disks)
-    return bill(resource, location, _title(fleet, capacity), (*fleet_parts(market, resource, fleet), *disks))
+    if status == SUSPENDED:
+        return bill(resource, location, f"{machine_type} · suspended", (_kept_memory(market, fleet), *disks))
+    parts = (
+        *fleet_parts(market, resource, fleet),
+        *surcharge_parts(market, resource, fleet, resource.value(*BOOT, "image")),
+        *disks,
+    )
+    return bill(resource, location, _title(fleet, capacity), parts)
 
 
 def boot_disk_parts(resource: Resource, market: Market, location: str) -> Iterator[Part]:
@@ -47,12 +59,24 @@ def boot_disk_parts(resource: Resource, market: Market, location: str) -> Iterat
         return
     if dig(resource.inputs, "bootDisk", "source"):
         return
+    if resource.value(*BOOT, "storagePool"):
+        yield IN_POOL
+        return
     image = UnknownInput(path=".".join((*BOOT, "size")), reason="not set: the size of the image decides")
-    volume = read_volume(resource, Inputs(at=BOOT), (image, ""))
+    replicas = resource.value(*BOOT, "replicaZones")
+    volume = read_volume(resource, Inputs(at=BOOT), (image, ""), regional=bool(replicas))
     if isinstance(volume, UnknownInput):
         yield volume
         return
     yield from volume_parts(market, volume, location, name="boot disk")
+
+
+def _kept_memory(market: Market, fleet: Fleet) -> Part:
+    known = machine(fleet.machine_type)
+    if known is None:
+        return Unpriced(item="instance.suspended.memory", reason=f"{KEEPS_MEMORY}; that of its type is not known")
+    memory, place = known.memory_gib, fleet.terms.location
+    return market.line("memory kept", "instance.suspended.memory", memory, "GiB-hour", place, note=KEEPS_MEMORY)
 
 
 def _title(fleet: Fleet, capacity: Capacity) -> str:

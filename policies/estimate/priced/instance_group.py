@@ -13,10 +13,11 @@ from policies.estimate.market import Market, Part, bill, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
 from policies.estimate.shape_titles import shape_title
+from policies.estimate.surcharges import surcharge_parts
 from policies.estimate.traffic import traffic_parts
 from policies.estimate.volume import Inputs, read_volume, volume_parts
 from policies.hardware.slices import Shape, shapes
-from policies.resources import Opaque, Resource, ResourceSet
+from policies.resources import Opaque, Resource, ResourceSet, Value
 
 GROUP: Final = "gcp:compute/instanceGroupManager:InstanceGroupManager"
 REGION_GROUP: Final = "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager"
@@ -60,6 +61,7 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     parts = (
         *fleet_parts(market, template, fleet),
         *_scratch_parts(template, market, fleet),
+        *surcharge_parts(market, template, fleet, _boot_image(template)),
         *disks,
         *traffic_parts(market, resource, location),
     )
@@ -111,6 +113,9 @@ def _disk_parts(template: Resource, market: Market, location: str, count: int) -
             yield entry
         if entry is not _Entry.NEW:
             continue
+        if template.value(*at, "storagePool"):
+            yield f"disk {index} of each host stands in a storage pool, which bills for it"
+            continue
         image = UnknownInput(path=f"disks[{index}].diskSizeGb", reason="not set: the size of its source decides")
         volume = read_volume(template, Inputs(at=at, type="diskType", size="diskSizeGb"), (image, ""))
         if isinstance(volume, UnknownInput):
@@ -118,6 +123,14 @@ def _disk_parts(template: Resource, market: Market, location: str, count: int) -
             continue
         name = "boot disk" if template.value(*at, "boot") is True else f"disk {index}"
         yield from volume_parts(market, volume, location, count=count, name=name)
+
+
+def _boot_image(template: Resource) -> Value:
+    """What the hosts boot from: the image of the disk that is marked, else of the first."""
+    disks = template.items("disks")
+    places = range(0 if isinstance(disks, Opaque) else len(disks))
+    boot = next((place for place in places if template.value("disks", place, "boot") is True), 0)
+    return template.value("disks", boot, "sourceImage")
 
 
 def _scratch_parts(template: Resource, market: Market, fleet: Fleet) -> Iterator[Part]:

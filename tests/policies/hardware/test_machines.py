@@ -26,6 +26,8 @@ OK, REFUSED, UNKNOWN = BootDiskStatus.OK, BootDiskStatus.REFUSED, BootDiskStatus
         ("c4-standard-2", "c4", "2", "7"),
         ("c4d-highmem-8", "c4d", "8", "63"),
         ("c3d-highcpu-30", "c3d", "30", "59"),
+        ("c2-standard-30", "c2", "30", "120"),
+        ("t2d-standard-60", "t2d", "60", "240"),
         ("ct6e-standard-4t", "ct6e", "180", "720"),
     ],
 )
@@ -75,6 +77,8 @@ def test_the_hosts_of_every_slice_are_machine_types() -> None:
         ("ct6e-standard-8t", "pd-balanced", REFUSED),
         ("ct6e-standard-8t", "hyperdisk-balanced", OK),
         ("custom-4-8192", "hyperdisk-balanced", REFUSED),
+        ("c2-standard-4", "pd-balanced", OK),
+        ("c2-standard-4", "hyperdisk-balanced", UNKNOWN),
         ("z9-standard-8", "pd-balanced", UNKNOWN),
         ("e2-standard-4", "pd-extreme", UNKNOWN),
         ("e2-standard-4", "pd-future", UNKNOWN),

@@ -83,3 +83,16 @@ def test_what_cannot_be_seen_stays_unknown(
 def test_a_global_address_needs_no_region(make: Make, price_first: PriceFirst) -> None:
     # This book has a price for an unused address in us-central1 only.
     assert [part.item for part in price_first(make(GLOBAL)).unpriced] == ["network.ip.unused"]
+
+
+@pytest.mark.parametrize("status", ["TERMINATED", "SUSPENDED"])
+def test_the_address_of_a_machine_that_does_not_run_bills_as_unused(
+    make: Make, price_first: PriceFirst, status: str
+) -> None:
+    address = make(ADDRESS, "front", {**REGION, "address": "203.0.113.7"})
+    interfaces = ({"accessConfigs": ({"natIp": "203.0.113.7"},)},)
+    vm = make(VM, "head", {"zone": "us-central1-b", "desiredStatus": status, "networkInterfaces": interfaces})
+    found = price_first(address, vm)
+    # 0.01 x 730
+    assert [(line.item, line.amount.monthly) for line in found.components] == [("network.ip.unused", Decimal("7.3"))]
+    assert found.components[0].note == "head does not run: an address bills as unused meanwhile"

@@ -257,3 +257,101 @@ def test_traffic_and_logs_bill_where_usage_names_them(make: Make, price_first: P
         ("to the internet", Decimal(2000), Decimal("230.24")),
         ("logs", Decimal(10), Decimal(5)),
     ]
+
+
+def test_a_suspended_machine_bills_the_memory_that_it_keeps(make: Make, price_first: PriceFirst) -> None:
+    found = price_first(make(VM, inputs={**HEAD, "desiredStatus": "SUSPENDED"}))
+    assert found.title == "e2-standard-4 · suspended"
+    assert [line.name for line in found.components] == ["boot disk pd-balanced"]
+    assert [(part.item, part.quantity, part.unit) for part in found.unpriced] == [
+        ("instance.suspended.memory", Decimal(16), "GiB-hour")
+    ]
+    odd = price_first(make(VM, inputs={**HEAD, "machineType": "z9-standard-4", "desiredStatus": "SUSPENDED"}))
+    assert [(part.item, part.quantity) for part in odd.unpriced] == [("instance.suspended.memory", None)]
+
+
+@pytest.mark.parametrize(
+    ("boot", "lines_of_it", "notes"),
+    [
+        ({"storagePool": "zones/us-central1-b/storagePools/pool"}, [], True),
+        # In two zones at 0.20
+        ({"replicaZones": ("us-central1-a", "us-central1-b")}, [(Decimal(50), Decimal(10))], False),
+    ],
+)
+def test_a_boot_disk_in_a_pool_or_in_two_zones(
+    make: Make,
+    price_first: PriceFirst,
+    boot: Mapping[str, Value],
+    lines_of_it: list[tuple[Decimal, Decimal]],
+    notes: bool,
+) -> None:
+    inputs = {**HEAD, "bootDisk": {"initializeParams": {"type": "pd-balanced", "size": 50, **boot}}}
+    found = price_first(make(VM, inputs=inputs))
+    assert [line[1:] for line in lines(found)[2:]] == lines_of_it
+    assert (found.notes == ("its boot disk stands in a storage pool, which bills for it",)) is notes
+    assert found.complete
+
+
+@pytest.mark.parametrize(
+    ("changes", "item", "quantity", "unit"),
+    [
+        ({"image": "windows-cloud/windows-2022"}, "license.windows", 4, "vCPU-hour"),
+        ({"image": "projects/rhel-cloud/global/images/rhel-9"}, "license.rhel", 4, "vCPU-hour"),
+        ({"image": "sles-15"}, "license.sles", 4, "vCPU-hour"),
+        ({"confidential": {"enableConfidentialCompute": True}}, "instance.confidential.vcpu", 4, "vCPU-hour"),
+        ({"confidential": {"confidentialInstanceType": "SEV_SNP"}}, "instance.confidential.vcpu", 4, "vCPU-hour"),
+        ({"tier": "TIER_1"}, "network.tier-1", 1, "VM-hour"),
+    ],
+)
+def test_surcharges_are_counted_and_unpriced(
+    make: Make, price_first: PriceFirst, changes: Mapping[str, Value], item: str, quantity: int, unit: str
+) -> None:
+    inputs = {
+        **HEAD,
+        "bootDisk": {"initializeParams": {"type": "pd-balanced", "size": 50, "image": changes.get("image")}},
+        "confidentialInstanceConfig": changes.get("confidential"),
+        "networkPerformanceConfig": {"totalEgressBandwidthTier": changes.get("tier")},
+    }
+    found = price_first(make(VM, inputs=inputs))
+    assert [(part.item, part.quantity, part.unit) for part in found.unpriced] == [(item, Decimal(quantity), unit)]
+
+
+@pytest.mark.parametrize(
+    "image", ["debian-cloud/debian-12", "projects/p/global/images/windows-of-ours", "debian-12", UNKNOWN, None]
+)
+def test_an_image_without_a_licence_has_no_surcharge(make: Make, price_first: PriceFirst, image: Value) -> None:
+    inputs = {**HEAD, "bootDisk": {"initializeParams": {"type": "pd-balanced", "size": 50, "image": image}}}
+    assert price_first(make(VM, inputs=inputs)).complete
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        (
+            {"confidentialInstanceConfig": {"enableConfidentialCompute": UNKNOWN}},
+            "confidentialInstanceConfig.enableConfidentialCompute",
+        ),
+        (
+            {"networkPerformanceConfig": {"totalEgressBandwidthTier": UNKNOWN}},
+            "networkPerformanceConfig.totalEgressBandwidthTier",
+        ),
+    ],
+)
+def test_a_surcharge_that_nobody_can_see_yet_is_named(
+    make: Make, price_first: PriceFirst, inputs: Mapping[str, Value], path: str
+) -> None:
+    assert [part.path for part in price_first(make(VM, inputs={**HEAD, **inputs})).unknown] == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "vcpus", "memory"),
+    [("c2-standard-60", "c2", 60, 240), ("t2d-standard-8", "t2d", 8, 32), ("t2a-standard-1", "t2a", 1, 4)],
+)
+def test_a_series_without_a_price_is_unpriced_by_its_vcpus_and_memory(
+    make: Make, price_first: PriceFirst, name: str, series: str, vcpus: int, memory: int
+) -> None:
+    found = price_first(make(VM, inputs={**HEAD, "machineType": name}))
+    assert [(part.item, part.quantity, part.unit) for part in found.unpriced] == [
+        (f"instance.{series}.vcpu", Decimal(vcpus), "vCPU-hour"),
+        (f"instance.{series}.memory", Decimal(memory), "GiB-hour"),
+    ]

@@ -169,3 +169,22 @@ def test_a_regional_group_has_no_zone_to_price_spot_in(make: Make, price_first: 
     # This book knows spot chips of the zone only; what it knows of the region is no price for them.
     assert [part.item for part in found.unpriced] == ["tpu.v6e.chip"]
     assert found.amount.monthly == Decimal(32)
+
+
+def test_a_disk_of_a_template_may_stand_in_a_pool(make: Make, price_first: PriceFirst) -> None:
+    disk: Mapping[str, Value] = {"boot": True, "diskType": "hyperdisk-balanced", "diskSizeGb": 100}
+    template = make(TEMPLATE, "template", {**HOST, "disks": ({**disk, "storagePool": "pool"},)})
+    found = price_first(make(GROUP, "hosts", BY_NAME), template)
+    assert [line.name for line in found.components] == ["TPU v6e chip, spot"]
+    assert found.notes == ("disk 0 of each host stands in a storage pool, which bills for it",)
+
+
+def test_the_licence_of_a_template_bills_on_every_host(make: Make, price_first: PriceFirst) -> None:
+    disks = (
+        {"diskType": "pd-balanced", "diskSizeGb": 10, "sourceImage": "debian-cloud/debian-12"},
+        {"boot": True, "diskType": "pd-balanced", "diskSizeGb": 50, "sourceImage": "windows-cloud/windows-2022"},
+    )
+    template = make(TEMPLATE, "template", {"name": "host", "machineType": "e2-standard-4", "disks": disks})
+    found = price_first(make(GROUP, "hosts", BY_NAME), template)
+    # 4 hosts of 4 vCPUs
+    assert [(part.item, part.quantity) for part in found.unpriced] == [("license.windows", Decimal(16))]

@@ -225,3 +225,24 @@ def test_the_nodes_of_a_tpu_pool_read_buckets(
     usage = {"epochs": "1", "dataset_gib": "1000"}
     found = price_stack(bucket, make(POOL, "slice", TPU), cluster, data=usage).resources[0]
     assert ("reads from us-central1-b", Decimal(1000), Decimal(20)) in lines(found)
+
+
+@pytest.mark.parametrize(
+    ("config", "item", "quantity"),
+    [
+        ({"imageType": "WINDOWS_LTSC_CONTAINERD"}, "license.windows", 12),
+        ({"confidentialNodes": {"enabled": True}}, "instance.confidential.vcpu", 12),
+    ],
+)
+def test_the_surcharges_of_nodes_are_counted(
+    make: Make, price_first: PriceFirst, cluster: Resource, config: Mapping[str, Value], item: str, quantity: int
+) -> None:
+    nodes = {**PLAIN, "nodeConfig": {"machineType": "e2-standard-4", "diskSizeGb": 50, **config}}
+    found = price_first(make(POOL, "heads", nodes), cluster)
+    assert [(part.item, part.quantity) for part in found.unpriced] == [(item, Decimal(quantity))]
+
+
+def test_a_second_boot_disk_of_nodes_is_named(make: Make, price_first: PriceFirst, cluster: Resource) -> None:
+    config = {"machineType": "e2-standard-4", "diskSizeGb": 50, "secondaryBootDisks": ({"diskImage": "weights"},)}
+    found = price_first(make(POOL, "heads", {**PLAIN, "nodeConfig": config}), cluster)
+    assert [part.path for part in found.unknown] == ["nodeConfig.secondaryBootDisks"]
