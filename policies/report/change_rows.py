@@ -14,6 +14,7 @@ from policies.estimate.model import Estimate, ResourceEstimate, total
 from policies.report.figures import money
 from policies.report.headline import difference, moved, signed
 from policies.report.layout import NARROWEST, WIDEST, Page
+from policies.report.names import name_of
 
 SIGNS: Final = {Op.CREATE: "+", Op.DELETE: "-", Op.REPLACE: "±", Op.UPDATE: "~", Op.IMPORT: "+"}
 """Beside the name of a resource, as Pulumi has them; the other steps have none."""
@@ -55,7 +56,7 @@ def _sum(estimate: Estimate) -> str:
 def _title(each: ChangedResource) -> str:
     found = each.after or each.before
     title = found.title if found else ""
-    return f"{SIGNS.get(each.op, ' ')} {each.urn.rpartition('::')[2]}  {title}".rstrip()
+    return f"{SIGNS.get(each.op, ' ')} {name_of(each.urn)}  {title}".rstrip()
 
 
 def _side(found: ResourceEstimate | None) -> str:

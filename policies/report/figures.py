@@ -26,3 +26,8 @@ def counted(number: int, noun: str) -> str:
     if number == 1:
         return noun
     return f"{number} {noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{number} {noun}s"
+
+
+def rules_passed(number: int) -> str:
+    """`1 rule passed`, `23 rules passed`."""
+    return f"{number} rule{'' if number == 1 else 's'} passed"

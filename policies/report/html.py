@@ -23,6 +23,7 @@ from policies.report.escapes import line
 from policies.report.figures import UNIT, money, quantity
 from policies.report.headline import ROUNDED, difference, doubts, headline, side
 from policies.report.issues import VERDICTS, Issue, counts, issues
+from policies.report.names import name_of
 from policies.report.stack import StackReport
 
 TITLES: Final = {
@@ -129,7 +130,7 @@ def _row(each: ChangedResource, most: Fraction) -> dict[str, Any]:
     title = line(found.title) if found else ""
     kind = line(found.resource.type) if found else ""
     place = line(found.location) if found else ""
-    name = line(each.urn.rpartition("::")[2])
+    name = line(name_of(each.urn))
     what = " · ".join(part for part in (each.op.value, title, kind) if part)
     share = 100 * each.after.amount.per_month / most if each.after and most else Fraction(0)
     return {

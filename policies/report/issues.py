@@ -13,7 +13,8 @@ from typing import Final, final
 from policies.budget import BudgetVerdict, Outcome, budget_findings
 from policies.exit_codes import ExitCode
 from policies.money import Amount
-from policies.report.figures import money
+from policies.report.figures import money, rules_passed
+from policies.report.names import name_of
 from policies.report.stack import StackReport
 from policies.resources import STACK_TYPE
 from policies.rules.model import Finding, Severity
@@ -76,7 +77,7 @@ def issues(report: StackReport) -> tuple[Issue, ...]:
 def counts(report: StackReport) -> str:
     """`1 failed, 2 warnings, 1 cannot be decided, 3 rules passed`: one line that is never empty."""
     number = Counter(issue.standing for issue in issues(report))
-    return ", ".join((*_counted(number), f"{len(report.passed)} rule{_s(len(report.passed))} passed"))
+    return ", ".join((*_counted(number), rules_passed(len(report.passed))))
 
 
 def budget_subject(verdict: BudgetVerdict) -> str:
@@ -117,7 +118,7 @@ def _of_finding(finding: Finding) -> Issue:
         severity=finding.severity,
         standing=_standing(finding),
         urn=finding.urn,
-        subject=finding.urn.rpartition("::")[2],
+        subject=name_of(finding.urn),
         message=finding.message,
         remediation=finding.rule.remediation,
         monthly=finding.monthly,

@@ -15,6 +15,7 @@ from policies.report.escapes import markdown
 from policies.report.figures import UNIT, money, quantity
 from policies.report.headline import ROUNDED, difference, doubts, headline, moved, side, standing
 from policies.report.issues import VERDICTS, Issue, Standing, counts, issues
+from policies.report.names import name_of
 from policies.report.stack import StackReport
 
 COMMENT_LIMIT: Final = 65_535
@@ -147,7 +148,7 @@ def _summary(title: str) -> str:
 def _change(each: ChangedResource) -> str:
     found = each.after or each.before
     title = f" {markdown(found.title, NAME)}" if found and found.title else ""
-    name = markdown(each.urn.rpartition("::")[2], NAME)
+    name = markdown(name_of(each.urn), NAME)
     return f"| {each.op.value} | {name}{title} | {side(each.before)} | {side(each.after)} | {difference(each)} |\n"
 
 

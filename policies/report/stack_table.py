@@ -11,7 +11,7 @@ from policies.budget import BudgetVerdict, Outcome
 from policies.estimate.model import Estimate
 from policies.exit_codes import ExitCode
 from policies.report.change_rows import change_rows
-from policies.report.figures import HOURLY, money
+from policies.report.figures import HOURLY, money, rules_passed
 from policies.report.headline import signed
 from policies.report.layout import Page, clean
 from policies.report.stack import StackReport
@@ -77,7 +77,7 @@ def check_lines(report: StackReport, width: int) -> Iterator[Text]:
     for finding in waived:
         yield from page.paragraph(f"waived: {subject(finding)} ({finding.waived})", style="dim", hanging="   ")
     hidden = f"{len(waived)} waived" if waived else ""
-    counts = (counted_findings(open_ones) or "no findings", hidden, f"{len(report.passed)} rules passed")
+    counts = (counted_findings(open_ones) or "no findings", hidden, rules_passed(len(report.passed)))
     yield from page.paragraph(", ".join(filter(None, counts)), style="bold")
     if not report.change.after.complete:
         yield from doubts(report.change.after, page, marked=False)

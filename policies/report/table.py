@@ -11,8 +11,9 @@ from rich.text import Text
 
 from policies.estimate.model import Estimate, OneOff, ResourceEstimate
 from policies.money import Amount
-from policies.report.figures import HOURLY, UNIT, counted, money, quantity
+from policies.report.figures import HOURLY, UNIT, counted, money, quantity, rules_passed
 from policies.report.layout import Column, Page, clean
+from policies.report.names import name_of
 from policies.report.plan import PlanReport, QuotaNeed, monthly_sum_is_rounded
 from policies.rules.model import Finding, Severity
 
@@ -192,7 +193,8 @@ def _default(need: QuotaNeed) -> str:
 def finding_list(findings: Sequence[Finding], passed: int, page: Page) -> Iterator[Text]:
     """The findings, counted and one by one, then what is waived."""
     open_ones = [finding for finding in findings if not finding.waived]
-    yield from page.paragraph(f"Findings: {counted_findings(open_ones) or 'none'}, {passed} rules passed", style="bold")
+    counts = f"{counted_findings(open_ones) or 'none'}, {rules_passed(passed)}"
+    yield from page.paragraph(f"Findings: {counts}", style="bold")
     yield from open_findings(open_ones, page)
     for finding in findings:
         if finding.waived:
@@ -231,4 +233,4 @@ def finding_lines(finding: Finding, page: Page) -> Iterator[Text]:
 
 def subject(finding: Finding) -> str:
     """`DISK-LIMITS  llama`: the rule and the resource."""
-    return f"{finding.rule.id}  {finding.urn.rpartition('::')[2]}"
+    return f"{finding.rule.id}  {name_of(finding.urn)}"

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from policies.report.figures import HOURLY, UNIT, counted, money, quantity
+from policies.report.figures import HOURLY, UNIT, counted, money, quantity, rules_passed
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,8 @@ def test_a_quantity_is_whole_where_it_is(value: str, text: str) -> None:
 )
 def test_nouns_are_counted(number: int, noun: str, text: str) -> None:
     assert counted(number, noun) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 rules passed"), (1, "1 rule passed"), (23, "23 rules passed")])
+def test_rules_are_counted(number: int, text: str) -> None:
+    assert rules_passed(number) == text
