@@ -26,6 +26,8 @@ from policies.rules.model import Finding, Rule, Severity
 from policies.usage import Usage
 
 AS_OF = datetime.date(2026, 11, 15)
+BOOK_DAY = datetime.date(2026, 11, 1)
+"""What the reports say, whatever the book of the tests has rows for."""
 USAGE = Usage(entries={"checkpoints": {"gib": Decimal(100)}})
 
 
@@ -106,7 +108,7 @@ def report_of(book: PriceBook) -> Callable[..., PlanReport]:
                 QuotaNeed(metric="GiB of hyperdisk-ml", location="us-central1", needed=200, default=None),
                 QuotaNeed(metric="vCPUs", location="us-central1", needed=4, default=24),
             ),
-            book_as_of=book.as_of,
+            book_as_of=BOOK_DAY,
             book_sha256=book.sha256,
             usage=usage_words(usage),
             as_of=AS_OF,
@@ -199,7 +201,7 @@ def stack_report_of(book: PriceBook) -> Callable[..., StackReport]:
             "stack": "dev",
             "kind": SourceKind.PROGRAM if before is None else SourceKind.PREVIEW,
             "place": "Pulumi.yaml",
-            "book_as_of": book.as_of,
+            "book_as_of": BOOK_DAY,
             "book_sha256": book.sha256,
             "as_of": AS_OF,
             "passed": ("GCS-PUBLIC", "IAM-BROAD-ROLE"),
