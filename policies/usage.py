@@ -76,7 +76,9 @@ class ResourceUsage:
     noncurrent_gib: Decimal = Decimal(0)
     """GiB of noncurrent object versions that a versioned bucket holds: billed like live ones."""
     retrieval_gib: Decimal = Decimal(0)
-    """GiB read from Nearline, Coldline or Archive: they bill every read."""
+    """GiB read from Nearline, Coldline or Archive: they bill every read. What readers read in their passes is the least."""
+    written_gib: Decimal = Decimal(0)
+    """GiB written to a bucket; in a multi-region or dual-region each is billed once more for its replication."""
     objects: Decimal = Decimal(0)
     """Objects in a bucket with Autoclass, which bills for managing each."""
     class_a_operations: Decimal = Decimal(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import MappingProxyType
 from typing import Final
 
@@ -31,13 +32,21 @@ DUAL_REGIONS: Final = MappingProxyType(
 """Predefined dual-regions: a read in one of the two regions is a read at home."""
 
 
-def transfer_item(source: str, reader: str) -> str | None:
+REPLICATED: Final = MappingProxyType(
+    {"us": "us", "eu": "eu", "asia": "asia", "nam4": "us", "eur4": "eu", "asia1": "asia"}
+)
+"""Locations that copy what is written between regions, and under which multi-region the book has the price of that."""
+
+
+def transfer_item(source: str, reader: str, homes: Collection[str] = ()) -> str | None:
     """The item of a read from the bucket location `source` in the zone or region `reader`; None where it is free.
 
-    Free is the same region. A multi-region bucket is not free even on its own continent.
+    Free are the same region and those of a dual-region, which `homes` names where the bucket chose them itself. A
+    multi-region bucket is not free even on its own continent.
     """
     region = region_of(reader) if is_zone(reader) else reader
-    if region == source or region in DUAL_REGIONS.get(source, ()):
+    home = region_of(source) if is_zone(source) else source
+    if region == home or region in homes or region in DUAL_REGIONS.get(source, ()):
         return None
     return f"transfer.{continent(source)}.{continent(region)}"
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final
+from typing import Final, final
 
 from policies.estimate.location import locate
 from policies.estimate.market import Market, Part, bill, field_of, unknown
 from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
 from policies.estimate.registry import Priced
-from policies.estimate.routes import transfer_item
+from policies.estimate.routes import REPLICATED, transfer_item
 from policies.resources import Opaque, Resource, ResourceError
+from policies.usage import ResourceUsage
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 DAY: Final = 86_400
@@ -27,11 +29,15 @@ CLASSES: Final = MappingProxyType(
         "NEARLINE": "nearline",
         "COLDLINE": "coldline",
         "ARCHIVE": "archive",
+        "RAPID": "rapid",
         "REGIONAL": "standard",
         "MULTI_REGIONAL": "standard",
     }
 )
 """Storage classes by the name of their items; the last two are old names of Standard."""
+RETRIEVED: Final = ("nearline", "coldline", "archive")
+"""Classes that bill every read."""
+PLACEMENT: Final = ("customPlacementConfig", "dataLocations")
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
@@ -41,11 +47,13 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     kind = resource.text("storageClass")
     title = _title(kind, seconds)
     churns = bool(market.usage_of(resource).churn_gib_per_day)
-    unseen: list[Part] = [part for part in (location, seconds if churns else 0) if isinstance(part, UnknownInput)]
+    homes = _homes(resource)
+    seen = (location, homes, seconds if churns else 0)
+    unseen: list[Part] = [part for part in seen if isinstance(part, UnknownInput)]
     if isinstance(kind, Opaque):
         unseen.append(unknown(kind, "storageClass", decides="the price of a GiB"))
     place = location if isinstance(location, str) else ""
-    if isinstance(location, UnknownInput) or isinstance(kind, Opaque):
+    if isinstance(location, UnknownInput) or isinstance(homes, UnknownInput) or isinstance(kind, Opaque):
         return bill(resource, place, title, unseen)
     name = CLASSES.get((kind or "STANDARD").upper())
     if name is None:
@@ -53,11 +61,45 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
         gib = market.usage_of(resource).gib
         reason = f'storage class "{kind}" is not known; classes are {", ".join(CLASSES)}'
         return bill(resource, place, title, (Unpriced(item=item, reason=reason, quantity=gib, unit="GiB-month"),))
-    if resource.value("customPlacementConfig", "dataLocations"):
-        location = f"{location}-custom-dual-region"
     held = 0 if isinstance(seconds, UnknownInput) else seconds
-    parts = (*unseen, *_parts(resource, market, location, name, held))
+    parts = (*unseen, *_parts(resource, market, _Place.of(location, homes), name, held))
     return bill(resource, place, title, parts)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where a bucket is."""
+
+    location: str
+    """Where its prices are looked up."""
+    homes: tuple[str, ...]
+    """The regions of a dual-region of its own: reads there are reads at home."""
+    replicated: str | None
+    """The multi-region that has the price of copying between regions; None where nothing is copied."""
+
+    @classmethod
+    def of(cls, location: str, homes: tuple[str, ...]) -> _Place:
+        """A bucket that names one place of its own is zonal, one that names two is a dual-region without a price."""
+        if len(homes) == 1:
+            return cls(location=homes[0], homes=(), replicated=None)
+        named = f"{location}-custom-dual-region" if homes else location
+        return cls(location=named, homes=homes, replicated=REPLICATED.get(location))
+
+
+def _homes(resource: Resource) -> tuple[str, ...] | UnknownInput:
+    """The regions or the zone that a bucket names itself, in lower case; none for most."""
+    found = resource.items(*PLACEMENT)
+    if isinstance(found, Opaque):
+        return unknown(found, *PLACEMENT, decides="the price of a GiB")
+    homes = []
+    for index in range(len(found)):
+        home = resource.text(*PLACEMENT, index)
+        if isinstance(home, Opaque):
+            return unknown(home, *PLACEMENT, index, decides="the price of a GiB")
+        if home:
+            homes.append(home.lower())
+    return tuple(homes)
 
 
 def retention_seconds(resource: Resource) -> int | UnknownInput:
@@ -79,8 +121,8 @@ def retention_seconds(resource: Resource) -> int | UnknownInput:
     return found
 
 
-def _parts(resource: Resource, market: Market, location: str, kind: str, seconds: int) -> Iterator[Part]:
-    usage = market.usage_of(resource)
+def _parts(resource: Resource, market: Market, at: _Place, kind: str, seconds: int) -> Iterator[Part]:
+    usage, location = market.usage_of(resource), at.location
     capacity = f"storage.{kind}.capacity"
     unit = "GiB-month"
     yield market.used(resource, "gib", "capacity", capacity, usage.gib, unit, location)
@@ -92,8 +134,10 @@ def _parts(resource: Resource, market: Market, location: str, kind: str, seconds
         yield market.used(
             resource, "noncurrent_gib", "noncurrent versions", capacity, usage.noncurrent_gib, unit, location
         )
+    if at.replicated and usage.written_gib:
+        yield market.line("replication", "storage.replication", usage.written_gib, "GiB", at.replicated)
     yield from _operations(resource, market, location, kind)
-    yield from _reads(resource, market, location)
+    yield from _reads(resource, market, at)
     if usage.egress_gib:
         yield market.line("to the internet", "transfer.internet.worldwide", usage.egress_gib, "GiB", location)
 
@@ -109,8 +153,9 @@ def _operations(resource: Resource, market: Market, location: str, kind: str) ->
         "writes and listings": (f"storage.{kind}.class-a", usage.class_a_operations / 1000, "1000-operations"),
         "reads": (f"storage.{kind}.class-b", usage.class_b_operations / 1000, "1000-operations"),
     }
-    if kind != "standard" and not autoclass:
-        counts = {**counts, "retrieval": (f"storage.{kind}.retrieval", usage.retrieval_gib, "GiB")}
+    if kind in RETRIEVED and not autoclass:
+        retrieved = max(usage.retrieval_gib, _read_gib(usage))
+        counts = {**counts, "retrieval": (f"storage.{kind}.retrieval", retrieved, "GiB")}
     if autoclass:
         objects = usage.objects / 1000
         counts = {**counts, "autoclass": ("storage.autoclass.management", objects, "1000-objects-month")}
@@ -119,10 +164,15 @@ def _operations(resource: Resource, market: Market, location: str, kind: str) ->
             yield market.line(name, item, quantity, unit, location)
 
 
-def _reads(resource: Resource, market: Market, location: str) -> Iterator[Part]:
+def _read_gib(usage: ResourceUsage) -> Decimal:
+    """What the readers read in a month."""
+    return usage.epochs * usage.dataset_gib * usage.readers
+
+
+def _reads(resource: Resource, market: Market, at: _Place) -> Iterator[Part]:
     """What the hosts of the stack read, from wherever they stand: free in the bucket's own region, billed elsewhere."""
     usage = market.usage_of(resource)
-    gib = usage.epochs * usage.dataset_gib * usage.readers
+    gib, location = _read_gib(usage), at.location
     if not gib:
         return
     if not market.readers:
@@ -130,9 +180,9 @@ def _reads(resource: Resource, market: Market, location: str) -> Iterator[Part]:
         yield UnknownInput(path=field_of(resource, "dataset_gib"), reason=reason)
         return
     note = f"{usage.epochs:,f} epochs x {usage.dataset_gib:,f} GiB x {usage.readers:,f} readers"
-    away = {place: item for place in market.readers if (item := transfer_item(location, place))}
+    away = {place: item for place in market.readers if (item := transfer_item(location, place, at.homes))}
     if not away:
-        yield f"{note} are read in the bucket's own region: free"
+        yield f"{note} are read in the bucket's own region: no transfer bills"
         return
     lines = [market.line(f"reads from {place}", item, gib, "GiB", location, note=note) for place, item in away.items()]
     yield max(lines, key=_dearest)

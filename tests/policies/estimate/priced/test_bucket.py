@@ -129,6 +129,56 @@ def test_a_cold_class_bills_retrieval(make: Make, price_first: PriceFirst) -> No
     assert [line.amount.monthly for line in found.components] == [Decimal(10), Decimal(3)]
 
 
+@pytest.mark.parametrize(("retrieval", "billed"), [("0", 1200), ("300", 1200), ("5000", 5000)])
+def test_passes_over_a_cold_class_bill_retrieval_even_at_home(
+    make: Make, price_first: PriceFirst, retrieval: str, billed: int
+) -> None:
+    bucket = make(BUCKET, inputs={"location": "us-central1", "storageClass": "NEARLINE", **policy(0)})
+    found = price_first(bucket, slice_in(make, "us-central1-b"), it={**EPOCHS, "retrieval_gib": retrieval})
+    # 3 x 100 x 4 = 1,200 GiB at 0.01
+    (line,) = (line for line in found.components if line.quantity)
+    assert (line.item, line.quantity) == ("storage.nearline.retrieval", Decimal(billed))
+
+
+def test_a_zonal_bucket_has_the_price_of_its_class_where_its_zone_is(make: Make, price_first: PriceFirst) -> None:
+    placed = {"customPlacementConfig": {"dataLocations": ("US-CENTRAL1-B",)}}
+    bucket = make(BUCKET, inputs={"location": "US-CENTRAL1", "storageClass": "RAPID", **placed, **policy(0)})
+    found = price_first(bucket, slice_in(make, "us-central1-b"), it={"gib": "100", **EPOCHS})
+    # 100 x 0.11; reads in its zone and region cost no transfer
+    assert [(line.item, line.amount.monthly) for line in found.components] == [("storage.rapid.capacity", Decimal(11))]
+    assert (found.complete, found.title) == (True, "bucket · rapid · soft delete off")
+
+
+@pytest.mark.parametrize(("zone", "billed"), [("us-east1-d", 0), ("us-west1-c", 0), ("us-east5-b", 1200)])
+def test_reads_in_either_region_of_a_dual_region_of_ones_own_are_at_home(
+    make: Make, price_first: PriceFirst, zone: str, billed: int
+) -> None:
+    inputs = {"location": "US", "customPlacementConfig": {"dataLocations": ("US-EAST1", "US-WEST1")}, **policy(0)}
+    found = price_first(make(BUCKET, inputs=inputs), slice_in(make, zone), it=EPOCHS)
+    reads = [line.quantity for line in found.components if line.name.startswith("reads from")]
+    assert sum(reads) == billed
+
+
+@pytest.mark.parametrize("where", ["dataLocations", "a place"])
+def test_a_place_that_nobody_can_see_is_named(make: Make, price_first: PriceFirst, where: str) -> None:
+    places: Value = UNKNOWN if where == "dataLocations" else ("US-EAST1", UNKNOWN)
+    inputs = {"location": "US", "customPlacementConfig": {"dataLocations": places}}
+    (part,) = price_first(make(BUCKET, inputs=inputs), it={"gib": "1"}).unknown
+    assert part.path.startswith("customPlacementConfig.dataLocations")
+
+
+@pytest.mark.parametrize(
+    ("location", "monthly"), [("US", "10"), ("NAM4", "10"), ("EU", "10"), ("ASIA1", "40"), ("us-central1", None)]
+)
+def test_what_is_written_to_several_regions_bills_its_copies(
+    make: Make, price_first: PriceFirst, location: str, monthly: str | None
+) -> None:
+    found = price_first(make(BUCKET, inputs={"location": location, **policy(0)}), it={"written_gib": "500"})
+    # 500 x 0.02, and x 0.08 in Asia
+    copied = [line.amount.monthly for line in found.components if line.item == "storage.replication"]
+    assert copied == ([Decimal(monthly)] if monthly else [])
+
+
 def test_autoclass_bills_its_objects_and_no_retrieval(make: Make, price_first: PriceFirst) -> None:
     inputs = {"location": "us-central1", "autoclass": {"enabled": True}, **policy(0)}
     found = price_first(make(BUCKET, inputs=inputs), it={"objects": "400000", "retrieval_gib": "10"})
@@ -184,7 +234,7 @@ def test_reads_at_home_are_free(make: Make, price_stack: Callable[..., Estimate]
     bucket = make(BUCKET, inputs={"location": "US-EAST5", **policy(0)})
     found = price_stack(bucket, slice_in(make, "us-east5-b"), it=EPOCHS)
     assert found.resources[0].amount.monthly == 0
-    assert "it: 3 epochs x 100 GiB x 4 readers are read in the bucket's own region: free" in found.notes
+    assert "it: 3 epochs x 100 GiB x 4 readers are read in the bucket's own region: no transfer bills" in found.notes
 
 
 @pytest.mark.parametrize(
