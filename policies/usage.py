@@ -76,7 +76,7 @@ class ResourceUsage:
     noncurrent_gib: Decimal = Decimal(0)
     """GiB of noncurrent object versions that a versioned bucket holds: billed like live ones."""
     retrieval_gib: Decimal = Decimal(0)
-    """GiB read from Nearline, Coldline or Archive: they bill every read. What readers read in their passes is the least."""
+    """GiB read from Nearline, Coldline or Archive, which bill every read; at least what the readers read in passes."""
     written_gib: Decimal = Decimal(0)
     """GiB written to a bucket; in a multi-region or dual-region each is billed once more for its replication."""
     objects: Decimal = Decimal(0)
