@@ -1,0 +1,1 @@
+"""The guard: an audit that runs by itself, tells what it found, and does the little that it may do alone."""
