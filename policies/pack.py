@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, final
@@ -43,9 +43,8 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 from policies.errors import InputError
-from policies.estimate.engine import estimate
-from policies.estimate.model import Estimate
-from policies.prices.book import shipped_book
+from policies.policy_desk import Desk, shared_out
+from policies.report.names import name_of
 from policies.resources import (
     PROVIDER_PREFIX,
     SECRET,
@@ -64,7 +63,6 @@ from policies.rules.registry import rules
 from policies.rules.severities import read_severities
 from policies.rules.telling import paragraph
 from policies.rules.waivers import read_day, read_waivers, read_waivers_of
-from policies.usage import Usage
 
 NAME: Final = "spotrail"
 INPUTS_POLICY: Final = "SPOTRAIL-INPUTS"
@@ -96,32 +94,7 @@ class UndecidedError(UnknownValueError):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         super().__init__(UNKNOWN_STRING_VALUE, [])
-        self.message = "; ".join(f"{finding.urn.rpartition('::')[2]}: {finding.message}" for finding in findings)
-
-
-@final
-class Desk:
-    """What the policies of one run share: the inputs seen so far, the last estimate, and findings to pass on."""
-
-    def __init__(self) -> None:
-        self.inputs: dict[str, Mapping[str, Value]] = {}
-        self._advice: dict[str, tuple[Finding, ...]] = {}
-        self._priced: tuple[ResourceSet, datetime.date, Estimate] | None = None
-
-    def pass_on(self, rule: Rule, findings: Iterable[Finding]) -> None:
-        """Leave findings of `rule` for the advisory policy, in place of those of an earlier run."""
-        self._advice[rule.id] = tuple(findings)
-
-    def take_advice(self) -> Iterator[Finding]:
-        """The findings passed on, once."""
-        for rule in tuple(self._advice):
-            yield from self._advice.pop(rule)
-
-    def price(self, resources: ResourceSet, as_of: datetime.date) -> Estimate:
-        """The estimate by the shipped prices and default usage; the same stack is priced once, not once a rule."""
-        if self._priced is None or self._priced[:2] != (resources, as_of):
-            self._priced = (resources, as_of, estimate(resources, Usage(), shipped_book(), as_of))
-        return self._priced[2]
+        self.message = "; ".join(f"{name_of(finding.urn)}: {finding.message}" for finding in findings)
 
 
 @final
@@ -159,18 +132,12 @@ class RulePolicy:
         )
 
     def _tell(self, findings: Sequence[Finding], report: ReportViolation) -> None:
-        open_ones = [finding for finding in findings if finding.decided and not finding.waived]
-        mandatory = self.rule.severity is Severity.ERROR
-        here = [finding for finding in open_ones if not mandatory or finding.severity is Severity.ERROR]
-        # A rule that fails has judged nothing: its policy must not pass at `up`.
-        here += [finding for finding in findings if finding.failed]
-        told = {id(finding) for finding in here}
-        self.desk.pass_on(self.rule, (f for f in findings if f.waived or (f.decided and id(f) not in told)))
-        for finding in here:
+        shares = shared_out(self.rule, findings)
+        self.desk.pass_on(self.rule, shares.advice)
+        for finding in shares.own:
             report(paragraph(finding), finding.urn)
-        undecided = [f for f in findings if not f.decided and not f.failed and not f.waived]
-        if undecided:
-            raise UndecidedError(undecided)
+        if shares.undecided:
+            raise UndecidedError(shares.undecided)
 
 
 def build_policies() -> list[Policy]:

@@ -32,7 +32,8 @@ from pulumi_policy import proxy as sdk
 
 from infra.preview import preview
 from policies.estimate.engine import estimate
-from policies.pack import ADVICE_POLICY, INPUTS_POLICY, Desk, RulePolicy, build_policies, resource_set
+from policies.pack import ADVICE_POLICY, INPUTS_POLICY, RulePolicy, build_policies, resource_set
+from policies.policy_desk import Desk
 from policies.prices.book import shipped_book
 from policies.resources import SECRET, UNKNOWN, Resource, Value
 from policies.rules.engine import run_rules
