@@ -149,6 +149,8 @@ class Record:
     inventory: Mapping[Part, tuple[Item, ...]] = field(default_factory=dict)
     metrics: Mapping[Metric, tuple[Series, ...]] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What else is to be known of it: parts of a file that this version does not judge."""
 
     def items(self, part: Part) -> tuple[Item, ...]:
         """The resources of a part; empty where it was not asked for."""
