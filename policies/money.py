@@ -66,16 +66,17 @@ ZERO: Final = Amount()
 
 def decimal_of(value: Fraction) -> Decimal:
     """`value` as a Decimal: exact where its denominator is a product of twos and fives, else 12 places, half-even."""
-    rest, places = value.denominator, 0
-    for prime in (2, 5):
-        power = 0
-        while rest % prime == 0:
-            rest, power = rest // prime, power + 1
-        places = max(places, power)
-    if rest != 1:
-        places = PLACES
-    # round() of a Fraction is exact and half-even; the text form is exact at any length, unlike a context's arithmetic.
-    return Decimal(f"{round(value * 10**places)}e-{places}")
+    denominator = value.denominator
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    # The text form is exact at any length, unlike a context's arithmetic.
+    if rest == 1:
+        places = max(twos, fives)
+        return Decimal(f"{value.numerator * 10**places // denominator}e-{places}")
+    # round() of a Fraction is exact and half-even.
+    return Decimal(f"{round(value * 10**PLACES)}e-{PLACES}")
 
 
 def plain(value: Decimal) -> str:

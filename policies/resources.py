@@ -37,6 +37,12 @@ SECRET: Final = Opaque.SECRET
 
 Value: TypeAlias = "bool | int | Decimal | str | Opaque | tuple[Value, ...] | Mapping[str, Value] | None"
 
+# Tuples, since a union is built anew each time that it is written in a function, and these are asked by the million.
+_TEXT: Final = (str, Opaque)
+_NUMBER: Final = (int, Decimal, Opaque)
+_FLAG: Final = (bool, Opaque)
+_LIST: Final = (tuple, Opaque)
+
 
 class ResourceError(InputError):
     """An input that cannot be what it says: the message names the resource, the input, the value and the rule."""
@@ -99,23 +105,23 @@ class Resource:
 
     def value(self, *path: str | int) -> Value:
         """The input at `path`, else the output there; None where neither has it, Opaque below an opaque value."""
-        found = dig(self.inputs, *path)
-        return dig(self.outputs, *path) if found is None else found
+        found = _at(path, self.inputs)
+        return _at(path, self.outputs) if found is None else found
 
     def text(self, *path: str | int) -> str | Opaque | None:
         """`value` that must be text. Raises ResourceError otherwise."""
         found = self.value(*path)
-        if found is None or isinstance(found, str | Opaque):
+        if found is None or isinstance(found, _TEXT):
             return found
         raise self._refusal(path, found, "text")
 
     def number(self, *path: str | int) -> int | Decimal | Opaque | None:
         """`value` that must be a number; text of digits counts, as some providers write it. Raises ResourceError."""
         found = self.value(*path)
+        if found is None or (isinstance(found, _NUMBER) and not isinstance(found, bool)):
+            return found
         if isinstance(found, str) and _WHOLE.fullmatch(found):
             return int(found)
-        if found is None or (isinstance(found, int | Decimal | Opaque) and not isinstance(found, bool)):
-            return found
         raise self._refusal(path, found, "a number")
 
     def integer(self, *path: str | int) -> int | Opaque | None:
@@ -128,7 +134,7 @@ class Resource:
     def flag(self, *path: str | int) -> bool | Opaque | None:
         """`value` that must be true or false. Raises ResourceError otherwise."""
         found = self.value(*path)
-        if found is None or isinstance(found, bool | Opaque):
+        if found is None or isinstance(found, _FLAG):
             return found
         raise self._refusal(path, found, "true or false")
 
@@ -137,7 +143,7 @@ class Resource:
         found = self.value(*path)
         if found is None:
             return ()
-        if isinstance(found, tuple | Opaque):
+        if isinstance(found, _LIST):
             return found
         raise self._refusal(path, found, "a list")
 
@@ -274,10 +280,14 @@ def _grouped(pairs: Iterable[tuple[str, Resource]]) -> Mapping[str, tuple[Resour
 
 def dig(value: Value, *path: str | int) -> Value:
     """Follow `path` through mappings (text) and lists (int). None where it ends; Opaque below an opaque value."""
+    return _at(path, value)
+
+
+def _at(path: tuple[str | int, ...], value: Value) -> Value:
     for key in path:
         if isinstance(value, dict):  # nearly all of them, and an abstract class takes ten times as long to ask
             value = value.get(key)
-        elif isinstance(value, Opaque):
+        elif value is None or isinstance(value, Opaque):
             return value
         elif isinstance(value, Mapping) and isinstance(key, str):
             value = value.get(key)

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import final
 
@@ -179,7 +180,13 @@ class Estimate:
 
 def total(amounts: Iterable[Amount]) -> Amount:
     """The exact sum."""
-    result = ZERO
-    for amount in amounts:
-        result += amount
-    return result
+    found = tuple(amounts)
+    if len(found) < 2:  # most resources have one line
+        return found[0] if found else ZERO
+    # Numerators are added by denominator, of which a book has few: adding two fractions looks for a common divisor.
+    sums: dict[int, int] = {}
+    for amount in found:
+        numerator, denominator = amount.per_month.as_integer_ratio()
+        sums[denominator] = sums.get(denominator, 0) + numerator
+    first, *others = (Fraction(above, below) for below, above in sums.items())
+    return Amount(sum(others, first))

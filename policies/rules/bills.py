@@ -27,11 +27,13 @@ def lines_of(resource: Resource, context: Context, *items: str) -> tuple[CostCom
 def cost_of(resource: Resource, context: Context, *items: str) -> Amount | None:
     """The sum of these lines; None where there is none, or where a part of them has no price or is not known."""
     found = bills(context).get(resource.urn)
-    lines = lines_of(resource, context, *items)
-    if found is None or not lines or (found.unknown and not items):
+    if found is None or not found.components:
         return None
-    missing = any(not items or part.item in items for part in found.unpriced)
-    return None if missing else total(line.amount for line in lines)
+    if not items:
+        return found.amount if found.complete else None
+    lines = [line.amount for line in found.components if line.item in items]
+    missing = not lines or any(part.item in items for part in found.unpriced)
+    return None if missing else total(lines)
 
 
 def a_month(amount: Amount | None) -> str:

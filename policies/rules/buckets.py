@@ -36,21 +36,19 @@ class Purpose(enum.Enum):
         return self in (Purpose.CHECKPOINTS, Purpose.DATASETS, Purpose.MODELS)
 
 
-_WORDS: Final = {
-    Purpose.CHECKPOINTS: ("checkpoint", "checkpoints", "ckpt", "ckpts"),
-    Purpose.TEMPORARY: ("tmp", "temp", "temporary", "scratch"),
-    Purpose.DATASETS: ("dataset", "datasets", "data", "corpus", "tokens"),
-    Purpose.MODELS: ("model", "models", "weights"),
+_PURPOSES: Final = {
+    **dict.fromkeys(("checkpoint", "checkpoints", "ckpt", "ckpts"), Purpose.CHECKPOINTS),
+    **dict.fromkeys(("tmp", "temp", "temporary", "scratch"), Purpose.TEMPORARY),
+    **dict.fromkeys(("dataset", "datasets", "data", "corpus", "tokens"), Purpose.DATASETS),
+    **dict.fromkeys(("model", "models", "weights"), Purpose.MODELS),
 }
+_WORD: Final = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(_PURPOSES)})(?![a-z0-9])")
 
 
 def purpose_of(bucket: Resource) -> Purpose:
     """By a word of its label `role` (or `purpose`), else of its logical name, else of its name in the cloud."""
     for text in (bucket.value("labels", "role"), bucket.value("labels", "purpose"), bucket.name, cloud_name(bucket)):
-        if not isinstance(text, str):
-            continue
-        words = set(re.split(r"[^a-z0-9]+", text.lower()))
-        for purpose, known in _WORDS.items():
-            if words.intersection(known):
-                return purpose
+        said = {_PURPOSES[word] for word in _WORD.findall(text.lower())} if isinstance(text, str) else ()
+        if said:
+            return next(purpose for purpose in Purpose if purpose in said)
     return Purpose.OTHER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from policies.hardware.disks import DiskType, check_disk, disk_types, floor_throughput
@@ -29,12 +30,17 @@ def _check(disk: Resource, context: Context) -> Iterator[Violation]:
     # The limits of performance hang on the size: while nobody can see it they are not judged.
     judged = not isinstance(disk.value("size"), Opaque)
     throughput, iops = (values[key] if judged else None for key in ("provisionedThroughput", "provisionedIops"))
-    yield from (Violation(message=fault) for fault in check_disk(kind, size, throughput, iops))
+    yield from (Violation(message=fault) for fault in _faults(kind, size, throughput, iops))
     known = disk_types().get(kind)
     if known and known.max_readers is not None:
         yield from _fan_out(disk, known, context)
     if known and disk.type != DISK and not known.regional:
         yield Violation(message=f"{kind} cannot be replicated in two zones; make it a zonal disk")
+
+
+@lru_cache(maxsize=4096)
+def _faults(kind: str, size: int | None, throughput: int | None, iops: int | None) -> tuple[str, ...]:
+    return check_disk(kind, size, throughput, iops)
 
 
 def _fan_out(volume: Resource, kind: DiskType, context: Context) -> Iterator[Violation]:

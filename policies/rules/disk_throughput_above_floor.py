@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from policies.hardware.disks import PER_VM_CAP_MIBPS, floor_throughput
@@ -54,6 +55,7 @@ def _shared(many: int) -> str:
     return f" of {many} readers at once" if many > 1 else ""
 
 
+@lru_cache(maxsize=4096)
 def _minutes(size: int, throughput: int, many: int) -> str:
     """How long every reader takes to read the whole volume, all at once, each up to its own cap."""
     each = min(Fraction(throughput, max(many, 1)), Fraction(PER_VM_CAP_MIBPS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from policies.rules.registry import rules
 
 UNDECIDED: Final = "cannot tell yet: "
 FAILED: Final = "could not be evaluated: "
+_NO_MONEY: Final = (0, 1)
 AS_SHIPPED: Final[Mapping[str, Severity | None]] = MappingProxyType({})
 """No severity but the rules' own."""
 
@@ -79,7 +80,7 @@ def run_rules(
         if not found:
             (passed if subjects else idle).append(rule)
     return Judgement(
-        findings=tuple(sorted(findings.values(), key=_order)),
+        findings=_sorted(findings.values()),
         passed=tuple(passed),
         idle=tuple(idle),
         off=off,
@@ -159,6 +160,14 @@ def _identity(finding: Finding) -> tuple[str, str]:
     return finding.urn, finding.message
 
 
-def _order(finding: Finding) -> tuple[int, Fraction, str, str]:
-    money = finding.monthly.per_month if finding.monthly else Fraction(0)
-    return finding.severity.rank, -money, finding.rule.id, finding.urn
+def _sorted(findings: Collection[Finding]) -> tuple[Finding, ...]:
+    """Worst first, then by money, rule and URN."""
+    # Fractions are slow to compare, and a large stack has many findings and few amounts.
+    money = {_ratio(finding): finding.monthly.per_month for finding in findings if finding.monthly}
+    dearest = sorted({_NO_MONEY: Fraction(0), **money}.items(), key=lambda item: item[1], reverse=True)
+    place = {ratio: place for place, (ratio, _) in enumerate(dearest)}
+    return tuple(sorted(findings, key=lambda each: (each.severity.rank, place[_ratio(each)], each.rule.id, each.urn)))
+
+
+def _ratio(finding: Finding) -> tuple[int, int]:
+    return finding.monthly.per_month.as_integer_ratio() if finding.monthly else _NO_MONEY

@@ -33,6 +33,7 @@ _PLACES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 _LETTERS: Final = ("Ll", "Lo")
 """Unicode categories of lower-case letters and of letters without case."""
 _RESERVED: Final = "goog-"
+_SYNTAX: Final = f"Google takes at most {LENGTH} letters that are not upper case, digits, _ and -"
 
 
 def judge_labels(resource: Resource, resources: ResourceSet) -> Iterator[Violation]:
@@ -42,7 +43,10 @@ def judge_labels(resource: Resource, resources: ResourceSet) -> Iterator[Violati
         yield Violation.hidden("labels", found)
         return
     for key, value in found.items():
-        yield from _judge_label(key, value)
+        if isinstance(value, str | Opaque):
+            yield from _judge_label(key, value)
+        else:
+            yield from _judge_key(key)
     missing = [key for key in REQUIRED if found.get(key) in (None, "")]
     if missing:
         has = ", ".join(sorted(found)) or "none"
@@ -90,19 +94,27 @@ def _legal(character: str) -> bool:
     return character in "_-" or category in _LETTERS or category.startswith("N")
 
 
-def _judge_label(key: str, value: Value) -> Iterator[Violation]:
-    syntax = f"Google takes at most {LENGTH} letters that are not upper case, digits, _ and -"
+@functools.lru_cache(maxsize=4096)
+def _judge_label(key: str, value: str | Opaque) -> tuple[Violation, ...]:
+    """What is wrong with one label; the same few stand on every resource of a stack."""
+    return (*_judge_key(key), *_judge_value(key, value))
+
+
+def _judge_key(key: str) -> Iterator[Violation]:
     if not valid_key(key):
-        yield Violation(message=f'label key "{key}": {syntax}, the first a letter')
+        yield Violation(message=f'label key "{key}": {_SYNTAX}, the first a letter')
     elif key.startswith(_RESERVED):
         yield Violation(
             message=f'label key "{key}": keys with {_RESERVED} are Google\'s own', severity=Severity.WARNING
         )
+
+
+def _judge_value(key: str, value: str | Opaque) -> Iterator[Violation]:
     if isinstance(value, Opaque):
         yield Violation.hidden(f"label {key}", value)
-    elif isinstance(value, str) and not valid_value(value):
-        yield Violation(message=f'label {key} is "{value}": {syntax}')
-    elif isinstance(value, str) and key == "ttl" and value and not valid_ttl(value):
+    elif not valid_value(value):
+        yield Violation(message=f'label {key} is "{value}": {_SYNTAX}')
+    elif key == "ttl" and value and not valid_ttl(value):
         yield Violation(
             message=f'label ttl is "{value}": the guard understands hours and days, as in 12h or 7d',
             severity=Severity.WARNING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -11,7 +11,7 @@ from typing import Final
 from policies.estimate.capacity import Capacity
 from policies.estimate.model import UnknownInput
 from policies.hardware.zones import is_zone, tpu_zones
-from policies.prices.book import Price, PriceModel
+from policies.prices.book import MissingPrice, Price, PriceModel
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, bills, cost_of
 from policies.rules.machines import SLICES, is_tpu, terms_of
@@ -37,30 +37,40 @@ def _compare(resource: Resource, model: PriceModel, context: Context) -> Iterato
     bill = bills(context).get(resource.urn)
     zone = bill.location if bill else ""
     amount = cost_of(resource, context, CHIP)
-    here = context.book.find(CHIP, model, zone) if is_zone(zone) else None
+    here = _chip(model, zone, context) if is_zone(zone) else None
     if bill and bill.unknown and amount is None:
         yield Violation(message="; ".join(f"{part.path}: {part.reason}" for part in bill.unknown), decided=False)
     if amount is None or not isinstance(here, Price) or not here.unit_price:
         return
-    prices = _prices(model, context)
-    best = min(prices, key=lambda other: prices[other], default=zone)
-    saved = 1 - Fraction(prices.get(best, here.unit_price)) / Fraction(here.unit_price)
+    best, price = _cheapest(model, context) or (zone, here.unit_price)
+    saved = _saved(here.unit_price, price)
     if saved >= WORTH_MOVING:
         less = amount * saved
         yield Violation(
             message=(
-                f"a chip is {here.unit_price.normalize():f} an hour in {zone} and {prices[best].normalize():f} in "
+                f"a chip is {here.unit_price.normalize():f} an hour in {zone} and {price.normalize():f} in "
                 f"{best}: {a_month(less)} less there, before the reads of buckets and volumes that stay in {zone}"
             ),
             monthly=less,
         )
 
 
+@lru_cache(maxsize=256)
+def _chip(model: PriceModel, zone: str, context: Context) -> Price | MissingPrice:
+    return context.book.find(CHIP, model, zone)
+
+
+@lru_cache(maxsize=256)
+def _saved(dear: Decimal, cheap: Decimal) -> Fraction:
+    return 1 - Fraction(cheap) / Fraction(dear)
+
+
 @lru_cache(maxsize=2)
-def _prices(model: PriceModel, context: Context) -> Mapping[str, Decimal]:
-    """What a chip costs in the zones that have a price. Read once a judgement and model."""
-    found = ((zone, context.book.find(CHIP, model, zone)) for zone in tpu_zones())
-    return {zone: price.unit_price for zone, price in found if isinstance(price, Price)}
+def _cheapest(model: PriceModel, context: Context) -> tuple[str, Decimal] | None:
+    """The first of the zones where a chip costs least, and what; None where none has a price. Read once a judgement."""
+    found = ((zone, _chip(model, zone, context)) for zone in tpu_zones())
+    prices = [(zone, price.unit_price) for zone, price in found if isinstance(price, Price)]
+    return min(prices, key=lambda pair: pair[1], default=None)
 
 
 RULE: Final = Rule(
