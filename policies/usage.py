@@ -100,9 +100,9 @@ class ResourceUsage:
     nat_gib: Decimal = Decimal(0)
     """GiB through a Cloud NAT gateway, both ways together."""
     executions: Decimal = Decimal(0)
-    """Runs of a Cloud Run job, such as the guard; requests to a Cloud Run service."""
+    """Runs of a Cloud Run job, such as the guard; requests to a Cloud Run service or function."""
     execution_seconds: Decimal = Decimal(60)
-    """Seconds that one run of a Cloud Run job takes, or one request to a service."""
+    """Seconds that one run of a Cloud Run job takes, or one request to a service or function."""
     message_gib: Decimal = Decimal(0)
     """GiB published to a Pub/Sub topic; every subscription bills the delivery of the same bytes again."""
     log_gib: Decimal = Decimal(0)

@@ -51,7 +51,7 @@ def job_size(job: Resource, at: tuple[str, ...] = CONTAINERS) -> JobSize | Unkno
             found = job.text(*path)
             if isinstance(found, Opaque):
                 return unknown(found, *path, decides="what a second of it costs")
-            sums[name] += _quantity(job, path, found or DEFAULTS[name])
+            sums[name] += quantity(job, path, found or DEFAULTS[name])
     return JobSize(vcpus=sums["cpu"], memory_gib=sums["memory"] / _GIB)
 
 
@@ -68,7 +68,8 @@ def environment(job: Resource) -> dict[str, str | Opaque]:
     return found
 
 
-def _quantity(job: Resource, path: tuple[str | int, ...], text: str) -> Decimal:
+def quantity(job: Resource, path: tuple[str | int, ...], text: str) -> Decimal:
+    """The number that a quantity such as 2, 500m or 512Mi stands for. Raises ResourceError for anything else."""
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ResourceError(f"{job.urn}: {dotted(path)} is {text!r}; it must be a quantity such as 2, 500m or 512Mi")

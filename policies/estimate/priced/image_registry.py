@@ -21,7 +21,7 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     title = "registry" if isinstance(kind, Opaque) else f"registry · {(kind or 'docker').lower()}"
     if resource.value("mode") == "VIRTUAL_REPOSITORY":
         return bill(resource, "", title, (), free="a virtual repository holds nothing of its own")
-    location = locate(resource, market.resources, "location")
+    location = locate(resource, market.resources, "location", "region")
     if isinstance(location, UnknownInput):
         return bill(resource, "", title, (location,))
     gib = market.usage_of(resource).gib

@@ -9,8 +9,8 @@ from policies.estimate.containers import job_size
 from policies.estimate.disk_sizes import SNAPSHOT
 from policies.estimate.hydration import hydration, job_items
 from policies.estimate.location import locate
-from policies.estimate.market import Market, bill, unknown
-from policies.estimate.model import OneOff, ResourceEstimate, UnknownInput
+from policies.estimate.market import Market, Part, bill, unknown
+from policies.estimate.model import OneOff, ResourceEstimate, UnknownInput, Unpriced
 from policies.estimate.registry import Priced
 from policies.resources import Opaque, Resource, ResourceSet
 
@@ -33,10 +33,12 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
         return bill(resource, location, "job", (size,))
     usage = market.usage_of(resource)
     seconds = usage.executions * usage.execution_seconds * (1 if tasks is None else tasks)
-    parts = (
+    parts: list[Part] = [
         market.used(resource, "executions", name, item, amount * seconds, unit, location)
         for name, item, amount, unit in job_items(size)
-    )
+    ]
+    if resource.value("template", "template", "nodeSelector", "accelerator"):
+        parts.append(Unpriced(item="run.job.accelerator", reason="spotrail has no price for the GPUs of Cloud Run"))
     return bill(resource, location, "job", parts)
 
 

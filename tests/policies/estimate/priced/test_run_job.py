@@ -155,3 +155,9 @@ def test_what_is_missing_of_a_hydration_is_named(
 def test_a_size_that_is_no_number_is_refused(make: Make, price_stack: PriceStack) -> None:
     (once,) = price_stack(*hydration_stack(make, SPOTRAIL_STAGING_GIB="big")).one_off
     assert [part.reason for part in once.unpriced] == ["SPOTRAIL_STAGING_GIB is 'big'; it must be a whole number"]
+
+
+def test_the_gpu_of_a_job_has_no_price(make: Make, price_first: PriceFirst) -> None:
+    template = {"template": {"containers": ({"image": "x"},), "nodeSelector": {"accelerator": "nvidia-l4"}}}
+    found = price_first(make(JOB, inputs={"location": "us-central1", "template": template}))
+    assert [part.item for part in found.unpriced] == ["run.job.accelerator"]

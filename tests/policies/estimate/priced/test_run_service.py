@@ -64,3 +64,38 @@ def test_what_decides_and_cannot_be_seen_is_named(
     make: Make, price_first: PriceFirst, inputs: Mapping[str, Value], path: str
 ) -> None:
     assert [part.path for part in price_first(make(SERVICE, inputs=inputs)).unknown] == [path]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "items"),
+    [
+        (
+            {"template": {"metadata": {"annotations": {"autoscaling.knative.dev/minScale": "2"}}}},
+            {"run.service.vcpu-kept": Decimal(10512000), "run.service.memory-kept": Decimal(5256000)},
+        ),
+        (
+            {"metadata": {"annotations": {"run.googleapis.com/minScale": "2"}}},
+            {"run.service.vcpu-kept": Decimal(10512000), "run.service.memory-kept": Decimal(5256000)},
+        ),
+        (
+            {"template": {"spec": {"nodeSelector": {"run.googleapis.com/accelerator": "nvidia-l4"}}}},
+            {"run.service.accelerator": None},
+        ),
+    ],
+)
+def test_a_service_of_the_first_api_is_counted_alike(
+    make: Make, price_first: PriceFirst, inputs: Mapping[str, Mapping[str, Value]], items: Mapping[str, Decimal | None]
+) -> None:
+    template = dict(inputs.get("template", {}))
+    spec = template.get("spec", {})
+    assert isinstance(spec, Mapping)
+    template["spec"] = {**spec, "containers": (SIZE,)}
+    service = make("gcp:cloudrun/service:Service", inputs={**inputs, "location": "us-central1", "template": template})
+    # 2 kept x 2 vCPU and 1 GiB x 730 x 3,600 s
+    assert {part.item: part.quantity for part in price_first(service).unpriced} == items
+
+
+def test_a_container_of_the_first_api_that_nobody_can_see_is_named(make: Make, price_first: PriceFirst) -> None:
+    inputs = {"location": "us-central1", "template": {"spec": {"containers": UNKNOWN}}}
+    found = price_first(make("gcp:cloudrun/service:Service", inputs=inputs))
+    assert [part.path for part in found.unknown] == ["template.spec.containers"]
