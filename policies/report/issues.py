@@ -23,6 +23,8 @@ VERDICTS: Final = MappingProxyType({ExitCode.FINE: "PASS", ExitCode.VIOLATED: "F
 """What a judgement is called."""
 PROGRAM: Final = "Pulumi.yaml"
 """Where a result lies whose source is no file: a forge shows none without one."""
+TO_DECIDE: Final = "Supply what the message names: a budget is judged by what is known, and not by guesses."
+"""What to do about a budget that nobody can judge yet; to shrink the stack may be needless."""
 
 
 @final
@@ -140,4 +142,10 @@ def _standing(finding: Finding) -> Standing:
 def _of_budget(verdict: BudgetVerdict, finding: Finding, report: StackReport) -> Issue:
     """The finding of a budget, which belongs to the stack and is told apart by the name of the budget."""
     found = _of_finding(finding)
-    return replace(found, urn=found.urn or stack_urn(report), subject=budget_subject(verdict), message=verdict.message)
+    return replace(
+        found,
+        urn=found.urn or stack_urn(report),
+        subject=budget_subject(verdict),
+        message=verdict.message,
+        remediation=found.remediation if found.decided else TO_DECIDE,
+    )

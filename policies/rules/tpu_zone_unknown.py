@@ -34,10 +34,7 @@ RULE: Final = Rule(
     title="A slice is in a zone that Google lists for v6e",
     severity=Severity.WARNING,
     applies_to=SLICES,
-    remediation=(
-        "Set spotrail:zone, or the zone of the slice, to a zone of the table. Where the zone is newer than the table, "
-        "name it in spotrail:extra_zones and waive this finding."
-    ),
+    remediation="Set spotrail:zone, or the zone of the slice; for a zone of spotrail:extra_zones, waive this finding.",
     url="https://docs.cloud.google.com/tpu/docs/regions-zones",
     check=_check,
 )

@@ -251,3 +251,15 @@ def test_a_file_is_judged_without_the_program_and_without_pulumi(tmp_path: Path)
         [sys.executable, "-c", code, str(tmp_path / "state.json")], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert ran.stdout.splitlines()[-1] == "0 []"
+
+
+def test_the_advice_on_a_zone_does_not_repeat_the_finding(spotrail: Command) -> None:
+    inputs = {"acceleratorType": "v6e-8", "zone": "us-central1-a", "schedulingConfig": {"spot": True}}
+    token = "gcp:tpu/v2Vm:V2Vm"
+    slice = {"urn": f"urn:pulumi:dev::demo::{token}::t", "custom": True, "type": token, "inputs": inputs}
+    state = json.dumps({"version": 3, "deployment": {"resources": [slice]}}).encode()
+    findings = json.loads(spotrail("check", "-", "--format", "json", stdin=state).stdout)["findings"]
+    (found,) = (each for each in findings if each["rule"] == "TPU-ZONE-UNKNOWN")
+    assert "newer than the table: spotrail:extra_zones" in found["message"]
+    assert "waive this finding" in found["remediation"]
+    assert not {"table", "newer", "listed"} & set(found["remediation"].replace(",", "").split())

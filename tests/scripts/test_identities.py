@@ -62,6 +62,16 @@ def test_names_that_hold_the_sign_between_the_parts_of_a_urn_are_told_apart(spot
         assert any(name in shown.replace("%3A", ":") for shown in (text, text.replace("\\", ""))), name
 
 
+@pytest.mark.parametrize("form", ["markdown", "html", "sarif", "github"])
+@pytest.mark.parametrize(("limit", "advice"), [("total=1", "shrink"), ("change=1000", "Supply what the message names")])
+def test_a_budget_that_nobody_can_judge_asks_for_what_is_missing(
+    spotrail: Command, form: str, limit: str, advice: str
+) -> None:
+    ran = spotrail("check", "-", "--format", form, "--budget", limit, stdin=exported(volume("v", 400)))
+    assert advice in ran.stdout
+    assert ("Supply what" in ran.stdout) == (limit == "change=1000")
+
+
 def test_a_table_names_a_resource_whole(spotrail: Command) -> None:
     for command in ("check", "estimate"):
         text = spotrail(command, "-", stdin=exported(volume("blue::reef", 1200))).stdout
