@@ -1,0 +1,155 @@
+"""Which remedies are taken: what may be touched, what has to be named first, and what a stack has to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from policies.audit.links import last, relative
+from policies.audit.model import Audit, Remedy, RemedyKind, Verdict, VerdictKind
+from policies.audit.record import Item, Record
+from policies.audit.remedies.model import Measure, Refusal, RemedyPlan
+from policies.audit.remedies.steps import steps_of
+from policies.errors import InputError
+from policies.hardware.errors import hint
+
+MANAGED: Final = ("managed-by", "spotrail")
+"""The label on everything that a stack of ours made."""
+PROTECT: Final = ("protect", "true")
+"""The label of what is never touched unless it is named."""
+ENDINGS: Final = frozenset({RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE})
+"""What ends a slice whose owner's `ttl` is over."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What the caller lets be done."""
+
+    resources: tuple[str, ...] = ()
+    """Only these: links, or names that are unique. They are touched though protected or of another stack."""
+    stack: str = ""
+    """Only what carries this stack's `env` label; empty for every stack of ours."""
+    safe_only: bool = False
+    """Only what the guard may do by itself: lower throughput, and end what its `ttl` has ended."""
+
+
+def plan_remedies(audit: Audit, record: Record, choice: Choice = Choice()) -> RemedyPlan:
+    """The measures for an audit, those that save most first, and what is not taken with the reason.
+
+    A world that was only partly seen gets no measures at all. Raises InputError for a named resource that has no
+    remedy.
+    """
+    candidates = [verdict for verdict in audit.verdicts if verdict.remedy is not None]
+    named = _named(choice.resources, candidates)
+    if record.missing:
+        why = f"{len(record.missing)} parts of the project could not be read; nothing is done in a half-seen world"
+        refused = tuple(Refusal(resource=verdict.resource, why=why) for verdict in candidates)
+        return RemedyPlan(project=audit.project, recorded_at=audit.recorded_at, refused=refused)
+    items = _items(record)
+    taken = [_measure(verdict, items.get(verdict.resource), choice, named) for verdict in candidates]
+    measures = (each for each in taken if isinstance(each, Measure))
+    return RemedyPlan(
+        project=audit.project,
+        recorded_at=audit.recorded_at,
+        measures=tuple(sorted(measures, key=lambda each: (-_worth(each), each.resource))),
+        refused=tuple(each for each in taken if isinstance(each, Refusal)),
+    )
+
+
+def _worth(measure: Measure) -> Fraction:
+    return measure.saving.per_month if measure.saving is not None else Fraction(0)
+
+
+def _named(resources: Iterable[str], candidates: Iterable[Verdict]) -> frozenset[str]:
+    """The links of the named resources."""
+    links = [verdict.resource for verdict in candidates]
+    found = set()
+    for name in resources:
+        matches = [link for link in links if name in (last(link), link) or relative(name) == link]
+        if not matches:
+            close = hint(name, tuple(map(last, links)))
+            raise InputError(f'--resource "{name}": the audit has no remedy for a resource of that name.{close}')
+        if len(matches) > 1:
+            raise InputError(
+                f'--resource "{name}" is the name of {len(matches)} resources: {", ".join(matches)}; write one'
+            )
+        found.update(matches)
+    return frozenset(found)
+
+
+def _items(record: Record) -> Mapping[str, Item]:
+    """The resources of the record by the link that verdicts use."""
+    return {link: item for items in record.inventory.values() for item in items if (link := _link(item))}
+
+
+def _link(item: Item) -> str:
+    return relative(str(item.get("selfLink") or item.get("name") or ""))
+
+
+def _measure(verdict: Verdict, item: Item | None, choice: Choice, named: frozenset[str]) -> Measure | Refusal:
+    remedy = verdict.remedy
+    why = "it has no remedy" if remedy is None else _objection(verdict, remedy, choice, named)
+    if item is None:
+        why = "the record does not hold it"
+    if why or remedy is None or item is None:
+        return Refusal(resource=verdict.resource, why=why)
+    try:
+        steps = steps_of(verdict.resource, remedy, item)
+    except InputError as error:
+        return Refusal(resource=verdict.resource, why=str(error).removeprefix(f"{verdict.resource}: "))
+    if not steps:
+        return Refusal(resource=verdict.resource, why="there is nothing left to do")
+    return Measure(
+        resource=verdict.resource,
+        verdict=verdict.kind,
+        kind=remedy.kind,
+        saving=remedy.monthly_saving,
+        why=verdict.message,
+        steps=steps,
+        setting=setting_hint(dict(verdict.labels), remedy),
+    )
+
+
+def _objection(verdict: Verdict, remedy: Remedy, choice: Choice, named: frozenset[str]) -> str:
+    """Why the remedy is not taken; empty where it is."""
+    if choice.safe_only and not (remedy.kind.safe or _ended(verdict, remedy)):
+        return f"{remedy.kind.value} is not for the guard to do by itself"
+    if verdict.resource in named:
+        return ""
+    if named:
+        return "it is not among those named with --resource"
+    labels = dict(verdict.labels)
+    if labels.get(PROTECT[0]) == PROTECT[1]:
+        return f"it is labelled {'='.join(PROTECT)}; name it with --resource to touch it"
+    if labels.get(MANAGED[0]) != MANAGED[1]:
+        return f"it is not labelled {'='.join(MANAGED)}; name it with --resource to touch it"
+    if choice.stack and labels.get("env") != choice.stack:
+        return f"it is of the stack {labels.get('env') or '(none)'}, not of {choice.stack}"
+    return ""
+
+
+def _ended(verdict: Verdict, remedy: Remedy) -> bool:
+    return verdict.kind is VerdictKind.EXPIRED and remedy.kind in ENDINGS
+
+
+def setting_hint(labels: Mapping[str, str], remedy: Remedy) -> str:
+    """What to change in the stack file, so that the next `pulumi up` does not undo the remedy; empty where none is."""
+    return "\n".join(_settings(labels, remedy))
+
+
+def _settings(labels: Mapping[str, str], remedy: Remedy) -> Iterator[str]:
+    if labels.get(MANAGED[0]) != MANAGED[1]:
+        return
+    file, role = f"Pulumi.{labels.get('env', '<stack>')}.yaml", labels.get("role", "")
+    if remedy.kind in (RemedyKind.LOWER_THROUGHPUT, RemedyKind.SCHEDULE_THROUGHPUT) and role == "model":
+        yield f"{file}: set spotrail:model.throughput to {remedy.to_mibps}, or the next up sets it back"
+    elif remedy.kind is RemedyKind.SNAPSHOT_THEN_DELETE and role == "model":
+        yield f"{file}: take the zone out of spotrail:serving.zones, or all of spotrail:model, or it comes back"
+    elif remedy.kind in (RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE):
+        name = labels.get("slice") or role or "it"
+        yield f"{file}: take {name} out, or set its count to 0, or the next up brings it back"
+    elif remedy.kind in (RemedyKind.SET_LIFECYCLE, RemedyKind.SHORTEN_SOFT_DELETE):
+        yield f"{file}: the next up sets the bucket back; change infra/components/buckets.py, which has its rules"

@@ -1,0 +1,203 @@
+"""The steps of each kind of remedy. Pure: from the resource as it was seen to the calls that end its waste."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from policies.audit.links import last, project_of, relative
+from policies.audit.model import Remedy, RemedyKind
+from policies.audit.record import Item, Json
+from policies.audit.remedies.model import Action, Condition, Step, value_at
+from policies.errors import InputError
+
+UNFINISHED_DAYS: Final = 7
+"""Age at which a lifecycle rule ends an upload that was never finished."""
+NONCURRENT_DAYS: Final = 7
+"""Age at which a lifecycle rule deletes an object version that was overwritten or deleted."""
+NAME_ROOM: Final = 40
+"""Characters of a disk's name that the name of its snapshot keeps; the most for a name is 63."""
+
+
+def steps_of(resource: str, remedy: Remedy, item: Item) -> tuple[Step, ...]:
+    """The steps of a remedy in order. `item` is the resource as recorded. Raises InputError where it lacks a field."""
+    return tuple(_MAKERS[remedy.kind](resource, remedy, item))
+
+
+def snapshot_name(disk: str, disk_id: str) -> str:
+    """The name of the snapshot before a disk goes: always the same of one disk, so none is taken twice."""
+    return f"spotrail-{disk[:NAME_ROOM].rstrip('-')}-{disk_id[-10:]}"
+
+
+def _lower(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+    if remedy.to_mibps is None:
+        raise InputError(f"{resource}: the remedy names no throughput to set")
+    now = _text(resource, item, "provisionedThroughput")
+    yield Step(
+        action=Action.SET_THROUGHPUT,
+        resource=resource,
+        arguments={"mibps": remedy.to_mibps},
+        requires=(_same(resource, item, "provisionedThroughput", "users"),),
+        done=Condition(
+            resource=resource, fields={**_identity(resource, item), "provisionedThroughput": str(remedy.to_mibps)}
+        ),
+        text=f"set the throughput of {last(resource)} to {remedy.to_mibps:,} MiB/s (it is {int(now):,})",
+    )
+
+
+def _snapshot_then_delete(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+    disk_id, name = _text(resource, item, "id"), last(resource)
+    snapshot = f"projects/{project_of(resource)}/global/snapshots/{snapshot_name(name, disk_id)}"
+    unused = _same(resource, item, "users")
+    ready = Condition(resource=snapshot, fields={"status": "READY", "sourceDiskId": disk_id})
+    yield Step(
+        action=Action.CREATE_SNAPSHOT,
+        resource=resource,
+        arguments={"snapshot": last(snapshot)},
+        requires=(unused,),
+        done=ready,
+        text=f"take the snapshot {last(snapshot)} of {name}",
+    )
+    yield Step(
+        action=Action.DELETE_DISK,
+        resource=resource,
+        requires=(unused, ready),
+        done=Condition(resource=resource, absent=True),
+        text=f"delete {name}; its snapshot keeps the data",
+    )
+
+
+def _detach(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+    users = item.get("users")
+    hosts = sorted(relative(str(user)) for user in users) if isinstance(users, list) else []
+    for number, host in enumerate(hosts, start=1):
+        before: Json = [*hosts[number - 1 :]]
+        left: Json = [*hosts[number:]]
+        yield Step(
+            action=Action.DETACH_DISK,
+            resource=resource,
+            arguments={"instance": host},
+            requires=(
+                Condition(resource=resource, fields={**_identity(resource, item), "users": before}),
+                Condition(resource=host, fields={"status": "TERMINATED"}),
+            ),
+            done=Condition(resource=resource, fields={**_identity(resource, item), "users": left}),
+            text=f"detach {last(resource)} from {last(host)}, which is stopped",
+        )
+
+
+def _gone(action: Action, verb: str, *fields: str) -> Callable[[str, Remedy, Item], Iterator[Step]]:
+    """A maker of the one step that ends a resource, as long as `fields` are as they were seen."""
+
+    def make(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+        yield Step(
+            action=action,
+            resource=resource,
+            requires=(_same(resource, item, *fields),),
+            done=Condition(resource=resource, absent=True),
+            text=f"{verb} {last(resource)}",
+        )
+
+    return make
+
+
+def _set(
+    action: Action, verb: str, fields: tuple[str, ...], done: Mapping[str, Json], arguments: Mapping[str, Json] = {}
+) -> Callable[[str, Remedy, Item], Iterator[Step]]:
+    """A maker of the one step that brings a resource to `done`, as long as `fields` are as they were seen."""
+
+    def make(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+        yield Step(
+            action=action,
+            resource=resource,
+            arguments=arguments,
+            requires=(_same(resource, item, *fields),),
+            done=Condition(resource=resource, fields={**_identity(resource, item), **done}),
+            text=f"{verb} {last(resource)}",
+        )
+
+    return make
+
+
+def _lifecycle(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+    """Adds the rules that are not there, and keeps those that are."""
+    lifecycle = item.get("lifecycle")
+    rules = lifecycle.get("rule") if isinstance(lifecycle, Mapping) else None
+    kept = list(rules) if isinstance(rules, list) else []
+    added: list[Json] = [rule for rule in _lifecycle_rules(item) if rule not in kept]
+    wanted: Json = {"rule": [*kept, *added]}
+    yield _patch(
+        resource, item, {"lifecycle": wanted}, {"lifecycle": wanted}, f"add a lifecycle rule to {last(resource)}"
+    )
+
+
+def _lifecycle_rules(item: Item) -> Iterator[Json]:
+    yield {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": UNFINISHED_DAYS}}
+    versioning = item.get("versioning")
+    if isinstance(versioning, Mapping) and versioning.get("enabled") is True:
+        yield {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": NONCURRENT_DAYS}}
+
+
+def _soft_delete(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+    yield _patch(
+        resource,
+        item,
+        {"softDeletePolicy": {"retentionDurationSeconds": "0"}},
+        {"softDeletePolicy.retentionDurationSeconds": "0"},
+        f"turn soft delete off for {last(resource)}; what is soft-deleted already stays until its time is over",
+    )
+
+
+def _patch(resource: str, item: Item, patch: Mapping[str, Json], done: Mapping[str, Json], text: str) -> Step:
+    return Step(
+        action=Action.PATCH_BUCKET,
+        resource=resource,
+        arguments={"patch": dict(patch), "metageneration": _text(resource, item, "metageneration")},
+        requires=(_same(resource, item, "metageneration"),),
+        done=Condition(resource=resource, fields=done),
+        text=text,
+    )
+
+
+def _same(resource: str, item: Item, *fields: str) -> Condition:
+    """That it is the resource that was seen, with these fields as they were."""
+    return Condition(
+        resource=resource, fields={**_identity(resource, item), **{path: value_at(item, path) for path in fields}}
+    )
+
+
+def _identity(resource: str, item: Item) -> Mapping[str, Json]:
+    """What tells it from a later one of the same name."""
+    for key in ("id", "createTime", "timeCreated"):
+        if item.get(key):
+            return {key: item[key]}
+    raise InputError(f"{resource}: the record has neither an id nor a time of creation; nothing is done without one")
+
+
+def _text(resource: str, item: Item, key: str) -> str:
+    value = item.get(key)
+    if value is None or value == "":
+        raise InputError(f"{resource}: the record has no {key}; nothing is done without it")
+    return str(value)
+
+
+_MAKERS: Final[Mapping[RemedyKind, Callable[[str, Remedy, Item], Iterator[Step]]]] = {
+    RemedyKind.LOWER_THROUGHPUT: _lower,
+    RemedyKind.SCHEDULE_THROUGHPUT: _lower,
+    RemedyKind.SNAPSHOT_THEN_DELETE: _snapshot_then_delete,
+    RemedyKind.DETACH: _detach,
+    RemedyKind.RELEASE_ADDRESS: _gone(Action.RELEASE_ADDRESS, "release", "status", "users"),
+    RemedyKind.DELETE_SNAPSHOT: _gone(Action.DELETE_SNAPSHOT, "delete the snapshot"),
+    RemedyKind.DELETE_IMAGE: _gone(Action.DELETE_IMAGE, "delete the image"),
+    RemedyKind.DELETE_NODE: _gone(Action.DELETE_NODE, "delete the node", "state"),
+    RemedyKind.DELETE_QUEUED_RESOURCE: _gone(
+        Action.DELETE_QUEUED_RESOURCE, "delete the queued resource", "state.state"
+    ),
+    RemedyKind.RESIZE_GROUP: _set(
+        Action.RESIZE_GROUP, "resize to 0 machines the group", ("targetSize",), {"targetSize": "0"}, {"size": 0}
+    ),
+    RemedyKind.STOP_INSTANCE: _set(Action.STOP_INSTANCE, "stop", ("status",), {"status": "TERMINATED"}),
+    RemedyKind.SET_LIFECYCLE: _lifecycle,
+    RemedyKind.SHORTEN_SOFT_DELETE: _soft_delete,
+    RemedyKind.DISABLE_CACHE: _set(Action.DISABLE_CACHE, "disable the cache", ("state",), {"state": "disabled"}),
+}
