@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from policies.estimate.capacity import vm_capacity
+from policies.estimate.groups import GROUP, REGION_GROUP, group_place_key, group_size, group_template
 from policies.estimate.hosts import Fleet, Terms, fleet_parts, local_ssd_line, machine_type_of
 from policies.estimate.location import locate
 from policies.estimate.market import Market, Part, bill, unknown
@@ -19,15 +20,7 @@ from policies.estimate.volume import Inputs, read_volume, volume_parts
 from policies.hardware.slices import Shape, shapes
 from policies.resources import Opaque, Resource, ResourceSet, Value
 
-GROUP: Final = "gcp:compute/instanceGroupManager:InstanceGroupManager"
-REGION_GROUP: Final = "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager"
-TEMPLATES: Final = (
-    "gcp:compute/instanceTemplate:InstanceTemplate",
-    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
-)
-AUTOSCALERS: Final = ("gcp:compute/autoscaler:Autoscaler", "gcp:compute/regionAutoscaler:RegionAutoscaler")
 POLICY: Final = "gcp:compute/resourcePolicy:ResourcePolicy"
-TEMPLATE_PATH: Final = "versions[0].instanceTemplate"
 
 
 class _Entry(enum.Enum):
@@ -40,12 +33,12 @@ class _Entry(enum.Enum):
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """Every host of the group, as its template describes it."""
-    location = locate(resource, market.resources, "region" if resource.type == REGION_GROUP else "zone")
-    size = _size(resource, market.resources)
+    location = locate(resource, market.resources, group_place_key(resource))
+    size = group_size(resource, market.resources)
     if size == 0:
         place = location if isinstance(location, str) else ""
         return bill(resource, place, "instance group · no hosts", (), free="its target size is 0")
-    template = _template(resource, market.resources)
+    template = group_template(resource, market.resources)
     unseen = [part for part in (location, size, template) if isinstance(part, UnknownInput)]
     if isinstance(location, UnknownInput) or isinstance(size, UnknownInput) or isinstance(template, UnknownInput):
         return bill(resource, location if isinstance(location, str) else "", "instance group", unseen)
@@ -66,28 +59,6 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
         *traffic_parts(market, resource, location),
     )
     return bill(resource, location, shape_title(slice, capacity) if slice else fleet.title, parts)
-
-
-def _size(group: Resource, resources: ResourceSet) -> int | UnknownInput:
-    size = group.integer("targetSize")
-    if isinstance(size, Opaque):
-        return unknown(size, "targetSize", decides="how many hosts bill")
-    scaled = resources.referrers(group, "target", *AUTOSCALERS)
-    if scaled and group.inputs.get("targetSize") is None:
-        return UnknownInput(path="targetSize", reason=f"set by the autoscaler {scaled[0].name}, hour by hour")
-    return size or 0
-
-
-def _template(group: Resource, resources: ResourceSet) -> Resource | UnknownInput:
-    found = resources.references(group, "versions", *TEMPLATES)
-    if len(found) == 1:
-        return found[0]
-    reason = (
-        f"{len(found)} templates: what part of the group each has is not priced"
-        if found
-        else "the template is not in this stack; it decides what a host costs"
-    )
-    return UnknownInput(path=TEMPLATE_PATH, reason=reason)
 
 
 def _slice(group: Resource, resources: ResourceSet, fleet: Fleet) -> Shape | None:

@@ -8,22 +8,19 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from policies.estimate.disk_sizes import DISK_TYPES, inherited_gib
-from policies.estimate.location import locate, nearest_multi_region
+from policies.estimate.location import nearest_multi_region
 from policies.estimate.market import Market, Part, bill, field_of, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
-from policies.resources import Opaque, Resource, ResourceError, ResourceSet, dotted
+from policies.estimate.schedule_followers import Follower, followers
+from policies.resources import Opaque, Resource, ResourceError, dotted
 
 POLICY: Final = "gcp:compute/resourcePolicy:ResourcePolicy"
-ATTACHMENTS: Final = (
-    "gcp:compute/diskResourcePolicyAttachment:DiskResourcePolicyAttachment",
-    "gcp:compute/regionDiskResourcePolicyAttachment:RegionDiskResourcePolicyAttachment",
-)
 SCHEDULE: Final = "snapshotSchedulePolicy"
 RETENTION: Final = (SCHEDULE, "retentionPolicy", "maxRetentionDays")
 STORED: Final = (SCHEDULE, "snapshotProperties", "storageLocations")
 CAPACITY: Final = "snapshot.standard.capacity"
+NOWHERE: Final = "not set, and no disk of this stack follows it; it decides the price of a GiB"
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
@@ -33,61 +30,62 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
         return bill(resource, "", "resource policy", (unknown(schedule, SCHEDULE, decides="whether it bills"),))
     if not schedule:
         return bill(resource, "", "resource policy", (), free="a policy that takes no snapshots costs nothing")
-    disks = _disks(resource, market.resources)
-    if not disks:
+    follow = followers(resource, market.resources)
+    if not follow and not market.usage_of(resource).gib:
         return bill(resource, "", "snapshot schedule", (), free="no disk of this stack follows it")
-    return bill(resource, _place(resource), "snapshot schedule", _parts(resource, market, disks))
+    stored = _stored(resource)
+    place = stored if isinstance(stored, str) else ""
+    return bill(resource, place, "snapshot schedule", _parts(resource, market, follow, stored))
 
 
-def _parts(policy: Resource, market: Market, disks: tuple[Resource, ...]) -> Iterator[Part]:
+def _parts(
+    policy: Resource, market: Market, follow: tuple[Follower, ...], stored: str | UnknownInput
+) -> Iterator[Part]:
     held = market.usage_of(policy).gib
     if held:
-        yield _line(policy, market, "snapshots", held, disks[0], "as usage says")
+        place = _place(stored, follow[0].place if follow else UnknownInput(path=dotted(STORED), reason=NOWHERE))
+        said = "as usage says"
+        yield place if isinstance(place, UnknownInput) else _line(market, "snapshots", held, place, said)
         return
     kept = _kept(policy)
     if isinstance(kept, UnknownInput):
         yield kept
         return
-    for disk in disks:
-        gib = disk.integer("size")
-        size = inherited_gib(disk, market.resources)[0] if gib is None else gib
-        if isinstance(size, Opaque):
-            yield unknown(size, disk.name, "size", decides="how much its snapshots hold")
-        elif isinstance(size, UnknownInput):
-            yield UnknownInput(path=f"{disk.name}.{size.path}", reason=size.reason)
-        else:
-            note = f"at most: {kept} x {size:,} GiB; what bills is compressed changes: set {field_of(policy, 'gib')}"
-            yield _line(policy, market, f"snapshots of {disk.name}", Decimal(kept * size), disk, note)
+    for disk in follow:
+        place = _place(stored, disk.place)
+        if (
+            isinstance(disk.gib, UnknownInput)
+            or isinstance(place, UnknownInput)
+            or isinstance(disk.count, UnknownInput)
+        ):
+            seen = (disk.gib, place, disk.count)
+            yield from dict.fromkeys(part for part in seen if isinstance(part, UnknownInput))
+        elif disk.count:
+            many = f"{disk.count:,} disks x " if disk.count > 1 else ""
+            note = f"at most: {many}{kept} x {disk.gib:,} GiB; what bills is compressed changes"
+            gib = Decimal(disk.count * kept * disk.gib)
+            said = f"{note}: set {field_of(policy, 'gib')}"
+            yield _line(market, f"snapshots of {disk.name}", gib, place, said)
 
 
-def _line(policy: Resource, market: Market, name: str, gib: Decimal, disk: Resource, note: str) -> Part:
-    stored = policy.value(*STORED)
-    if isinstance(stored, Opaque):
-        return unknown(stored, *STORED, decides="the price of a GiB")
-    place: str | UnknownInput
-    if stored:
-        place = _place(policy)
-    else:
-        origin = locate(disk, market.resources, "zone", "region", decides="where its snapshots are stored")
-        place = origin if isinstance(origin, UnknownInput) else nearest_multi_region(origin)
-    if isinstance(place, UnknownInput):
-        return place
+def _line(market: Market, name: str, gib: Decimal, place: str, note: str) -> Part:
     return market.line(name, CAPACITY, gib, "GiB-month", place, note=note)
 
 
-def _place(policy: Resource) -> str:
+def _place(stored: str | UnknownInput, origin: str | UnknownInput) -> str | UnknownInput:
+    """Where snapshots are stored: as the schedule says, else in the multi-region nearest to their disk."""
+    if stored:
+        return stored
+    return origin if isinstance(origin, UnknownInput) else nearest_multi_region(origin)
+
+
+def _stored(policy: Resource) -> str | UnknownInput:
     """Where the schedule says that it stores; empty where it does not."""
-    stored = policy.value(*STORED)
-    first = stored[0] if isinstance(stored, tuple) and stored else stored
+    found = policy.value(*STORED)
+    first = found[0] if isinstance(found, tuple) and found else found
+    if isinstance(first, Opaque):
+        return unknown(first, *STORED, decides="the price of a GiB")
     return first.lower() if isinstance(first, str) else ""
-
-
-def _disks(policy: Resource, resources: ResourceSet) -> tuple[Resource, ...]:
-    """The disks that follow a schedule: by an attachment, or because they name it themselves."""
-    attached = resources.referrers(policy, "name", *ATTACHMENTS)
-    found = [disk for each in attached for disk in resources.references(each, "disk", *DISK_TYPES)]
-    found += resources.referrers(policy, "resourcePolicies", *DISK_TYPES)
-    return tuple({disk.urn: disk for disk in found}.values())
 
 
 def _kept(policy: Resource) -> int | UnknownInput:

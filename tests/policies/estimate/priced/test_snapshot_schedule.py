@@ -109,3 +109,77 @@ def test_what_decides_and_cannot_be_seen_is_named(
 def test_a_cycle_of_nothing_is_refused(make: Make, price_first: PriceFirst) -> None:
     found = price_first(make(POLICY, "nightly", schedule({"hourlySchedule": {"hoursInCycle": 0}})), *attached(make))
     assert "hourlySchedule.hoursInCycle is 0; it must be at least 1" in found.unknown[0].reason
+
+
+INSTANCE = "gcp:compute/instance:Instance"
+TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
+GROUP = "gcp:compute/instanceGroupManager:InstanceGroupManager"
+
+
+def head(make: Make, policies: Value, **options: tuple[str, ...]) -> Resource:
+    params = {"type": "pd-balanced", "size": 50, "resourcePolicies": policies}
+    inputs = {"name": "head", "zone": "us-central1-b", "bootDisk": {"initializeParams": params}}
+    return make(INSTANCE, "head", inputs, property_dependencies=options)
+
+
+@pytest.mark.parametrize("policies", ["nightly", ("https://x/regions/r/resourcePolicies/nightly",)])
+def test_a_boot_disk_may_name_its_schedule(make: Make, price_first: PriceFirst, policies: Value) -> None:
+    found = price_first(make(POLICY, "nightly", schedule()), head(make, policies))
+    # 14 x 50 GiB at 0.05
+    assert [(line.name, line.quantity, line.amount.monthly) for line in found.components] == [
+        ("snapshots of the boot disk of head", Decimal(700), Decimal(35))
+    ]
+
+
+def test_a_boot_disk_is_joined_by_what_pulumi_recorded(make: Make, price_first: PriceFirst) -> None:
+    policy = make(POLICY, "nightly", schedule())
+    assert len(price_first(policy, head(make, (UNKNOWN,), bootDisk=(policy.urn,))).components) == 1
+    assert price_first(policy, head(make, (UNKNOWN,))).free
+    # Whatever else of the boot disk has that name is no schedule.
+    named = make(INSTANCE, "head", {"zone": "us-central1-b", "bootDisk": {"deviceName": "nightly"}})
+    assert price_first(policy, named).free
+
+
+def test_an_attachment_may_name_the_boot_disk_of_an_instance(make: Make, price_first: PriceFirst) -> None:
+    attachment = make(ATTACHMENT, "head-nightly", {"name": "nightly", "disk": "head"})
+    found = price_first(make(POLICY, "nightly", schedule()), head(make, None), attachment)
+    assert [line.quantity for line in found.components] == [Decimal(700)]
+
+
+def test_an_attachment_to_a_disk_elsewhere_is_not_free(make: Make, price_first: PriceFirst) -> None:
+    attachment = make(ATTACHMENT, "far", {"name": "nightly", "disk": "elsewhere"})
+    found = price_first(make(POLICY, "nightly", schedule(storageLocations=None)), attachment)
+    assert [part.path for part in found.unknown] == ["disk"]
+    assert found.nothing_known
+
+
+def test_the_disks_of_a_template_follow_once_for_each_host(make: Make, price_first: PriceFirst) -> None:
+    disks = ({"boot": True, "diskSizeGb": 20}, {"diskSizeGb": 100, "resourcePolicies": ("nightly",)})
+    template = make(TEMPLATE, "template", {"name": "host", "disks": disks})
+    versions = ({"instanceTemplate": "projects/p/global/instanceTemplates/host"},)
+    group = make(GROUP, "hosts", {"zone": "us-central1-b", "targetSize": 4, "versions": versions})
+    found = price_first(make(POLICY, "nightly", schedule()), template, group)
+    # 4 hosts x 14 x 100 GiB at 0.05
+    assert [(line.name, line.quantity, line.amount.monthly) for line in found.components] == [
+        ("snapshots of disk 1 of the hosts of hosts", Decimal(5600), Decimal(280))
+    ]
+    assert found.components[0].note.startswith("at most: 4 disks x 14 x 100 GiB")
+
+
+def test_usage_of_a_schedule_that_nothing_here_follows_is_priced(make: Make, price_first: PriceFirst) -> None:
+    policy = make(POLICY, "nightly", schedule())
+    # 120 x 0.05
+    assert price_first(policy, nightly={"gib": "120"}).amount.monthly == Decimal(6)
+    nowhere = price_first(make(POLICY, "nightly", schedule(storageLocations=None)), nightly={"gib": "120"})
+    assert [part.path for part in nowhere.unknown] == ["snapshotSchedulePolicy.snapshotProperties.storageLocations"]
+
+
+@pytest.mark.parametrize(
+    ("size", "path"),
+    [(None, "head.bootDisk.initializeParams.size"), (UNKNOWN, "head.bootDisk.initializeParams.size")],
+)
+def test_a_boot_disk_of_unknown_size_is_named(make: Make, price_first: PriceFirst, size: Value, path: str) -> None:
+    params = {"size": size, "resourcePolicies": "nightly"}
+    boot = make(INSTANCE, "head", {"zone": "us-central1-b", "bootDisk": {"initializeParams": params}})
+    found = price_first(make(POLICY, "nightly", schedule()), boot)
+    assert [part.path for part in found.unknown] == [path]
