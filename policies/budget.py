@@ -28,6 +28,7 @@ FORMS: Final = "80000, label:env=dev=4000, type:gcp:compute/disk:Disk=500 or cha
 LARGEST: Final = 3
 """Parts that a broken budget names."""
 _LIMIT: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
+_AMOUNT: Final = "at most 15 digits, and at most 12 after a point, as in 80000 or 99.50"
 
 
 @final
@@ -99,11 +100,12 @@ def parse_budget(text: str) -> Budget:
     """A budget as it is written on a command line, in one of `FORMS`. Raises InputError."""
     head, sign, number = text.strip().rpartition("=")
     if not _LIMIT.fullmatch(number):
-        raise _refused(text, f'"{number}" is no amount per month: digits and at most one point, as in 80000 or 99.50')
+        raise _refused(text, f'"{number}" is no amount per month: {_AMOUNT}')
     kind, _, rest = head.partition(":") if sign else (Scope.TOTAL.value, "", "")
     if kind not in {scope.value for scope in Scope}:
         close = difflib.get_close_matches(kind, [scope.value for scope in Scope], n=1)
-        raise _refused(text, f'"{kind}" is nothing to budget.{f" Did you mean {close[0]}?" if close else ""}')
+        advice = f". Did you mean {close[0]}?" if close else ""
+        raise _refused(text, f'"{kind}" is nothing to budget{advice}')
     scope, limit = Scope(kind), Decimal(number)
     if scope is Scope.LABEL:
         key, _, value = rest.partition("=")
@@ -154,8 +156,8 @@ def _token(token: str, text: str) -> str:
     if token in known:
         return token
     close = difflib.get_close_matches(token, known, n=1)
-    advice = f" Did you mean {close[0]}?" if close else ""
-    raise _refused(text, f'no resource of the type "{token}" has a price.{advice}')
+    advice = f". Did you mean {close[0]}?" if close else ""
+    raise _refused(text, f'no resource of the type "{token}" has a price{advice}')
 
 
 def _sum(budget: Budget, change: ChangeEstimate, resources: ResourceSet, allow_stale: bool) -> Sum:

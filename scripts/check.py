@@ -117,14 +117,19 @@ def command(
 def _waivers(file: Path) -> tuple[Waiver, ...]:
     """The waivers of a file: a list, or the setting of a stack file. Raises InputError."""
     from infra.engine.stack_yaml import load_yaml
+    from policies.errors import InputError
     from policies.rules.waivers import PLACE, read_waivers
 
     document = load_yaml(file)
-    if isinstance(document, dict):
-        config = document.get("config")
-        document = config.get(PLACE) if isinstance(config, dict) else document.get(PLACE)
-        return read_waivers(document, f"{file}: {PLACE}")
-    return read_waivers(document, str(file))
+    if not isinstance(document, dict):
+        return read_waivers(document, str(file))
+    config = document.get("config", document)
+    if isinstance(config, dict) and (PLACE in config or config is not document):
+        return read_waivers(config.get(PLACE), f"{file}: {PLACE}")
+    raise InputError(
+        f"{file}: it has no {PLACE}, so it waives nothing; a file of waivers is a list of "
+        f"{{rule, urn, reason, until}}, or a stack file with config and {PLACE} in it"
+    )
 
 
 def _write(report: StackReport, form: str, output_file: Path | None) -> None:

@@ -43,11 +43,19 @@ def read_file(name: str, wanted: StackName | None = None) -> Source:
     """A preview or a state from the file `name`, or from standard input for `-`. Raises InputError."""
     from policies.readers.source import open_source
 
+    _refuse_no_name(name)
     return Source(reading=open_source(name, standard_input() if name == STDIN else None, wanted), place=name)
+
+
+def _refuse_no_name(name: str) -> None:
+    """An empty name is what a variable of a script leaves that nobody has set."""
+    if not name.strip():
+        raise InputError(f'"{name}" names nothing; name a file, or - for standard input')
 
 
 def read_any(name: str, project_dir: Path, wanted: StackName | None = None, *, quiet: bool) -> Source:
     """As `read_file`; what is not meant as a file is an environment, whose program runs offline. Raises InputError."""
+    _refuse_no_name(name)
     if is_file(name):
         return read_file(name, wanted)
     # Imported here: a file needs neither the engine nor Pulumi.

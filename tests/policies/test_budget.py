@@ -102,7 +102,9 @@ def test_a_budget_is_read_as_it_is_written(text: str, budget: Budget, name: str)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", '"" is no amount per month: digits'),
+        ("", '"" is no amount per month: at most 15 digits'),
+        ("9" * 16, "at most 15 digits"),
+        ("0." + "1" * 13, "at most 12 after a point"),
         ("80,000", '"80,000" is no amount per month'),
         ("-5", '"-5" is no amount'),
         ("1e9", '"1e9" is no amount'),
@@ -119,7 +121,7 @@ def test_a_budget_is_read_as_it_is_written(text: str, budget: Budget, name: str)
             "type:gcp:compute/disk:Dsik=5",
             r'of the type "gcp:compute/disk:Dsik" has a price\. Did you mean gcp:compute/disk',
         ),
-        ("type:=5", 'of the type "" has a price'),
+        ("type:=5", r'of the type "" has a price\. A budget is'),
     ],
 )
 def test_a_budget_that_is_none_is_refused_with_the_forms(text: str, words: str) -> None:

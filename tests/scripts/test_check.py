@@ -175,6 +175,29 @@ def test_waivers_may_stand_in_a_file(spotrail: Command, tmp_path: Path, shape: s
     assert "waived: DISK-LIMITS  volume (we know, until 2026-12-15)" in ran.stdout
 
 
+@pytest.mark.parametrize("text", ["{}", "waivers: []", "config: 5", "config: []"])
+def test_a_file_that_cannot_waive_anything_is_refused(spotrail: Command, tmp_path: Path, text: str) -> None:
+    """Its author believes that something is waived."""
+    (tmp_path / "waivers.yaml").write_text(text)
+    ran = spotrail("check", "-", "--waivers", str(tmp_path / "waivers.yaml"), stdin=state())
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "it has no spotrail:waivers, so it waives nothing; a file of waivers is a list" in ran.stderr
+
+
+@pytest.mark.parametrize("text", ["", "[]", "config: {spotrail:owner: me}", "config: {spotrail:waivers: []}"])
+def test_a_file_of_no_waivers_waives_nothing(spotrail: Command, tmp_path: Path, text: str) -> None:
+    (tmp_path / "waivers.yaml").write_text(text)
+    options = ("--waivers", str(tmp_path / "waivers.yaml"), *AS_OF)
+    assert spotrail("check", "-", *options, stdin=state(provisionedThroughput=10)).returncode == 3
+
+
+@pytest.mark.parametrize("command", [("check", ""), ("check", " "), ("estimate", ""), ("diff", "", "-")])
+def test_an_empty_name_is_no_source(spotrail: Command, command: tuple[str, ...]) -> None:
+    ran = spotrail(*command, stdin=state())
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "names nothing; name a file, or - for standard input" in ran.stderr
+
+
 def test_a_rule_may_be_given_another_severity_in_the_stack_file(spotrail: Command) -> None:
     document = {**json.loads(preview()), "config": {"spotrail:severity": json.dumps({"DISK-NO-READER": "error"})}}
     assert spotrail("check", "-", *AS_OF, stdin=preview()).returncode == 0
