@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,8 +32,17 @@ SOURCES = (
     state(record("coral", dependencies=[urn("kelp")], propertyDependencies={"zone": [urn("kelp")]}, protect=True)),
     state(record("coral", delete=True), pending_operations=[{"type": "creating", "resource": record("kelp")}]),
     {"version": 3, "checkpoint": {"latest": state(record("coral"))["deployment"]}},
-    {"sequence": 1, "resourcePreEvent": {"metadata": {"op": "create", "urn": urn("coral"), "new": record("coral")}}},
+    [
+        {"sequence": 1, "preludeEvent": {"config": {"gcp:project": "reef-1"}}},
+        {
+            "sequence": 2,
+            "resourcePreEvent": {"metadata": {"op": "create", "urn": urn("coral"), "new": record("coral")}},
+        },
+        {"sequence": 3, "policyEvent": {"resourceUrn": urn("coral"), "enforcementLevel": "advisory"}},
+        {"sequence": 4, "summaryEvent": {"resourceChanges": {"create": 1}}},
+    ],
 )
+"""One of each kind; a list is a stream, one document a line."""
 KEYS = st.sampled_from(
     [
         SIGNATURE,
@@ -67,6 +77,16 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
 )
+
+
+def text_of(source: Any) -> bytes:
+    lines = source if isinstance(source, list) else [source]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=range(len(SOURCES)))
+def test_what_is_changed_below_is_read_as_long_as_it_is_whole(source: Any) -> None:
+    assert len(read_source("reef.json", io.BytesIO(text_of(source))).after) > 0
 
 
 def attempt(content: bytes) -> None:
@@ -122,7 +142,7 @@ def test_any_json_in_the_place_of_a_list_of_steps_or_resources(found: Any) -> No
 
 @given(st.sampled_from(SOURCES), st.data())
 def test_a_truncated_source(source: Any, data: st.DataObject) -> None:
-    content = json.dumps(source).encode()
+    content = text_of(source)
     attempt(content[: data.draw(st.integers(0, len(content)))])
 
 
@@ -132,12 +152,12 @@ def test_a_source_in_which_one_value_is_another(source: Any, other: Any, data: s
     changed = json.loads(json.dumps(source))
     holder, key = data.draw(st.sampled_from(list(places(changed))))
     holder[key] = other
-    attempt(json.dumps(changed).encode())
+    attempt(text_of(changed))
 
 
 @given(st.sampled_from(SOURCES), st.data())
 def test_a_source_in_which_some_bytes_are_others(source: Any, data: st.DataObject) -> None:
-    content = bytearray(json.dumps(source).encode())
+    content = bytearray(text_of(source))
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     attempt(bytes(content))
