@@ -1,0 +1,94 @@
+"""Google's own clients list what a loopback world holds: whole, page by page, and in Google's shape."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from policies.audit.record import Part
+from tests.google_cloud.server import served
+from tests.google_cloud.world import World
+from tests.loopback.clients import compute, tpu
+
+NOW = datetime.datetime(2026, 11, 29, 12, tzinfo=datetime.UTC)
+ZONE = "us-central1-b"
+
+
+@pytest.fixture
+def world() -> World:
+    return World(now=NOW)
+
+
+@pytest.fixture
+def endpoint(world: World) -> Iterator[str]:
+    with served(world) as endpoint:
+        yield endpoint
+
+
+def disks(endpoint: str, size: int = 500) -> list[Any]:
+    pages = compute(endpoint, "Disks").aggregated_list(request={"project": "acme-tpu-dev", "max_results": size})
+    return [disk for _, scope in pages for disk in scope.disks]
+
+
+def test_a_disk_comes_in_the_shape_of_google(world: World, endpoint: str) -> None:
+    world.add(Part.DISKS, name="llama", zone=ZONE, sizeGb="500", provisionedThroughput="12000", users=["trainer-0"])
+    (disk,) = disks(endpoint)
+    base = f"https://www.googleapis.com/compute/v1/projects/acme-tpu-dev/zones/{ZONE}"
+    assert (disk.self_link, disk.zone) == (f"{base}/disks/llama", base)
+    assert (disk.type_, list(disk.users)) == (f"{base}/diskTypes/hyperdisk-ml", [f"{base}/instances/trainer-0"])
+    assert (disk.size_gb, disk.provisioned_throughput, disk.status) == (500, 12000, "READY")
+
+
+@pytest.mark.parametrize(("size", "pages"), [(500, 1), (3, 4), (10, 1), (9, 2)])
+def test_pages_hold_every_disk_once(world: World, endpoint: str, size: int, pages: int) -> None:
+    names = [f"disk-{index}" for index in range(8)]
+    for index, name in enumerate(names):
+        world.add(Part.DISKS, name=name, zone=("us-east1-d", ZONE)[index % 2], sizeGb="10")
+    world.add(Part.DISKS, name="wide", region="us-central1", sizeGb="10", type="pd-ssd")
+    world.add(Part.DISKS, name="zoned", zone="us-east5-a", sizeGb="10")
+    assert sorted(disk.name for disk in disks(endpoint, size)) == [*names, "wide", "zoned"]
+    assert world.counts() == {"compute.disks.aggregatedList": pages}
+
+
+def test_a_page_of_more_than_500_is_refused(world: World, endpoint: str) -> None:
+    from google.api_core.exceptions import BadRequest
+
+    with pytest.raises(BadRequest, match="Must be less than or equal to 500"):
+        disks(endpoint, 501)
+
+
+def test_nodes_of_all_locations(world: World, endpoint: str) -> None:
+    world.add(Part.NODES, name="us-east1-d/pod", state="PREEMPTED", acceleratorType="v6e-8")
+    world.add(Part.NODES, name=f"{ZONE}/other", state="READY", acceleratorType="v6e-8", labels={"env": "dev"})
+    found = list(tpu(endpoint).list_nodes(request={"parent": "projects/acme-tpu-dev/locations/-", "page_size": 1}))
+    assert [(node.name.rsplit("/", 1)[-1], node.state.name) for node in found] == [
+        ("other", "READY"),
+        ("pod", "PREEMPTED"),
+    ]
+    one = list(tpu(endpoint).list_nodes(parent="projects/acme-tpu-dev/locations/us-east1-d"))
+    assert [node.name for node in one] == ["projects/acme-tpu-dev/locations/us-east1-d/nodes/pod"]
+    assert world.counts() == {"tpu.nodes.list": 3}
+
+
+def test_queued_resources_keep_what_they_ask_for(world: World, endpoint: str) -> None:
+    node = {"acceleratorType": "v6e-64", "runtimeVersion": "v2-alpha-tpuv6e"}
+    world.add(
+        Part.QUEUED_RESOURCES,
+        name=f"{ZONE}/q1",
+        state={"state": "SUSPENDED"},
+        spot={},
+        tpu={"nodeSpec": [{"nodeId": "pod-q1", "node": node}]},
+    )
+    (queued,) = tpu(endpoint).list_queued_resources(parent="projects/acme-tpu-dev/locations/-")
+    assert (queued.state.state.name, "spot" in queued) == ("SUSPENDED", True)
+    assert queued.tpu.node_spec[0].node.accelerator_type == "v6e-64"
+    assert queued.tpu.node_spec[0].parent == f"projects/481516234210/locations/{ZONE}"
+
+
+def test_a_state_that_the_client_does_not_know_comes_through(world: World, endpoint: str) -> None:
+    world.add(Part.NODES, name=f"{ZONE}/new", state=99)
+    (node,) = tpu(endpoint).list_nodes(parent="projects/acme-tpu-dev/locations/-")
+    assert type(node).pb(node).state == 99  # as a plain number: the typed form warns
