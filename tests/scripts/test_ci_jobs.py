@@ -13,7 +13,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent.parent
 RUNNER = "uv run --frozen --no-dev spotrail "
-PAGES = {ROOT / "README.md": 1, ROOT / "docs" / "ci.md": 4}
+PAGES = {ROOT / "README.md": 2, ROOT / "docs" / "ci.md": 4}
 """With the number of steps that run spotrail."""
 Command: TypeAlias = Callable[..., Any]
 
@@ -50,6 +50,20 @@ def test_every_step_passes_and_leaves_what_the_next_one_takes(
 
 
 def test_a_budget_that_is_broken_fails_the_step(spotrail: Command, tmp_path: Path) -> None:
-    (step,) = (text for job in jobs(ROOT / "README.md") for text in texts(job) if text.startswith(RUNNER))
-    arguments = shlex.split(step.removeprefix(RUNNER).replace("80000", "40"))
-    assert spotrail(*arguments, "--as-of", "2026-11-29", "-C", str(ROOT), cwd=tmp_path).returncode == 3
+    steps = [text for job in jobs(ROOT / "README.md") for text in texts(job) if text.startswith(RUNNER)]
+    for step in steps:
+        arguments = shlex.split(step.removeprefix(RUNNER).replace("80000", "40"))
+        assert spotrail(*arguments, "--as-of", "2026-11-29", "-C", str(ROOT), cwd=tmp_path).returncode == 3
+    assert len(steps) == PAGES[ROOT / "README.md"]
+
+
+def test_the_readme_has_a_job_for_github_and_one_for_gitlab() -> None:
+    github, gitlab = jobs(ROOT / "README.md")
+    assert any(step.get("run", "").startswith(RUNNER) for step in github["jobs"]["check"]["steps"])
+    assert any(step.startswith(RUNNER) for step in gitlab["cost"]["script"])
+
+
+def test_what_speaks_to_the_forge_has_a_token() -> None:
+    """The command of GitHub reads none by itself in a job."""
+    steps = [step for job in jobs(ROOT / "docs" / "ci.md") if isinstance(job, list) for step in job]
+    assert [step["env"] for step in steps if step["run"].startswith("gh ")] == [{"GH_TOKEN": "${{ github.token }}"}]

@@ -166,7 +166,7 @@ def test_no_secret_is_ever_shown(read: Read) -> None:
 
 def test_a_refusal_shows_no_secret(read: Read) -> None:
     secret = signed(SECRET_SIGNATURE, plaintext="-4096")
-    with pytest.raises(ReadError) as refused:
+    with pytest.raises(ReadError, match=r"inputs\.size is -1; it must be a whole number") as refused:
         read(state(record("coral", {"size": -1, "provisionedIops": secret})))
     assert "4096" not in str(refused.value)
 
