@@ -1,0 +1,207 @@
+"""What all readers of a volume move together: mean, p99 and peak of the sum, and how much of it was seen."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from operator import add, mul
+from typing import Final, NamedTuple, final
+
+from policies.audit.grid import Grid
+from policies.audit.series import SCALE, Even, Piece, Strand, even, pieces
+from policies.audit.spans import MICRO, Span, length, united
+
+MIB: Final = 1 << 20
+BLOCK: Final = 6 * 3600 * MICRO
+"""The throughput of a volume changes once in six hours, so a schedule has no finer steps."""
+_CENTILE: Final = Fraction(99, 100)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """The traffic of a volume over a window, summed over all its readers at each moment. Rates are in MiB/s.
+
+    It is made of the moments for which every reader that was due has a point: no part of a sum stands for the sum.
+    """
+
+    coverage: Fraction | None = None
+    """Part of the due time that has points, of the reader that was seen least; None where none were due."""
+    blind: str = ""
+    """That reader."""
+    due: int = 0
+    """For how long points were due from any reader, in microseconds."""
+    unseen: int = 0
+    """How much of that is no part of the figures, in microseconds."""
+    mean: Fraction | None = None
+    p99: Fraction | None = None
+    """The rate that is not exceeded in 99 % of the seen time."""
+    peak: Fraction | None = None
+    active: int = 0
+    """For how long the rate was at least the threshold, in microseconds."""
+    blocks: int = 0
+    """Blocks of six hours in which it was, at least for a moment."""
+    resolution: datetime.timedelta | None = None
+    """Length of the longest point used."""
+
+
+class _Rates(NamedTuple):
+    """What the figures of a flow are made of."""
+
+    mean: Fraction
+    p99: Fraction
+    peak: Fraction
+    active: int
+    blocks: int
+    longest: int
+
+
+def flow(strands: Iterable[Strand], active_mibps: Fraction) -> Flow:
+    """The flow of a volume. `active_mibps` is the rate from which on it counts as used."""
+    told = [strand for strand in strands if not strand.silent]
+    coverage, blind = min(filter(None, map(_coverage, told)), default=(None, ""))
+    due = length(united(span for strand in told for span in strand.due))
+    found = _rates(told, active_mibps * MIB) if told else None
+    if found is None:
+        return Flow(coverage=coverage, blind=blind, due=due, unseen=due)
+    return Flow(
+        coverage=coverage,
+        blind=blind,
+        due=due,
+        unseen=length(united(span for strand in told for span in strand.unseen)),
+        mean=found.mean,
+        p99=found.p99,
+        peak=found.peak,
+        active=found.active,
+        blocks=found.blocks,
+        resolution=datetime.timedelta(microseconds=found.longest),
+    )
+
+
+def _coverage(strand: Strand) -> tuple[Fraction, str] | None:
+    due = length(strand.due)
+    return (Fraction(due - length(strand.unseen), due), strand.reader) if due else None
+
+
+def _rates(strands: Sequence[Strand], active: Fraction) -> _Rates | None:
+    columns = [column for strand in strands if (column := even(strand)) is not None]
+    if len(columns) == len(strands) and _alike(columns):
+        return _by_column(columns, active)
+    return _by_moment(*_sums(strands), active)
+
+
+def _alike(columns: Sequence[Even]) -> bool:
+    first = columns[0]
+    return all((each.grid is first.grid) and each.unit == first.unit and each.per == first.per for each in columns)
+
+
+def _by_column(columns: Sequence[Even], active: Fraction) -> _Rates:
+    """All readers have the same points, so sums are sums of columns."""
+    grid, unit, per = columns[0].grid, columns[0].unit, columns[0].per
+    used = [column.numbers for column in columns if column.numbers is not None]
+    rate = Fraction(MICRO, unit * per * MIB)
+    if not used:
+        nothing = Fraction()
+        return _Rates(nothing, nothing, nothing, 0, 0, grid.owns[0])
+    total = list(used[0])
+    for numbers in used[1:]:
+        total = list(map(add, total, numbers))
+    least = math.ceil(active * unit * per / MICRO)
+    return _Rates(
+        rate * _mean(total, grid),
+        rate * _quantile(total, grid),
+        rate * max(total),
+        *_activity((at for at, number in enumerate(total) if number >= least), grid),
+        grid.owns[0],
+    )
+
+
+def _mean(total: Sequence[int], grid: Grid) -> Fraction:
+    if grid.weights is None:
+        return Fraction(sum(total), len(total))
+    return Fraction(sum(map(mul, total, grid.weights)), sum(grid.weights))
+
+
+def _quantile(total: Sequence[int], grid: Grid) -> int:
+    if grid.weights is None:
+        return sorted(total)[math.ceil(_CENTILE * len(total)) - 1]
+    return _weighed(zip(total, grid.weights, strict=True), sum(grid.weights))
+
+
+def _weighed(pairs: Iterable[tuple[int, int]], whole: int) -> int:
+    """The least number that is not exceeded in 99 % of the time."""
+    ranked = sorted(pairs)
+    needed = math.ceil(_CENTILE * whole)
+    reached = accumulate(weight for _, weight in ranked)
+    return next(number for (number, _), so_far in zip(ranked, reached, strict=True) if so_far >= needed)
+
+
+def _activity(indices: Iterable[int], grid: Grid) -> tuple[int, int]:
+    spans = [(grid.starts[at], grid.ends[at]) for at in indices]
+    return sum(end - start for start, end in spans), _blocks(spans)
+
+
+def _blocks(spans: Iterable[Span]) -> int:
+    return len({block for start, end in spans for block in range(start // BLOCK, (end - 1) // BLOCK + 1)})
+
+
+class _Moment(NamedTuple):
+    """The sum of all readers over a time in which none of them changes."""
+
+    start: int
+    end: int
+    rate: int
+    """In 1/SCALE byte per second."""
+
+
+def _sums(strands: Iterable[Strand]) -> tuple[list[_Moment], int]:
+    """The moments for which every reader that was due has points, in the order of time, and the longest point."""
+    changes: dict[int, tuple[int, int, int]] = {}
+    longest = 0
+    for strand in strands:
+        found = pieces(strand)
+        longest = max(longest, max((piece.end - piece.start for piece in found), default=0))
+        for time, rate, readers, missing in _changes(found, strand):
+            before = changes.get(time, (0, 0, 0))
+            changes[time] = (before[0] + rate, before[1] + readers, before[2] + missing)
+    return list(_moments(changes)), longest
+
+
+def _changes(found: Iterable[Piece], strand: Strand) -> Iterator[tuple[int, int, int, int]]:
+    """When what changes: the rate, how many readers are seen, and how many are due and not seen."""
+    for start, end, rate in found:
+        yield start, rate, 1, 0
+        yield end, -rate, -1, 0
+    for start, end in strand.unseen:
+        yield start, 0, 0, 1
+        yield end, 0, 0, -1
+
+
+def _moments(changes: Mapping[int, tuple[int, int, int]]) -> Iterator[_Moment]:
+    rate = seen = blind = 0
+    for left, right in pairwise(sorted(changes)):
+        more, readers, missing = changes[left]
+        rate, seen, blind = rate + more, seen + readers, blind + missing
+        if seen and not blind:
+            yield _Moment(left, right, rate)
+
+
+def _by_moment(moments: Sequence[_Moment], longest: int, active: Fraction) -> _Rates | None:
+    if not moments:
+        return None
+    weighed = [(moment.rate, moment.end - moment.start) for moment in moments]
+    whole = sum(weight for _, weight in weighed)
+    least = math.ceil(active * SCALE)
+    spans = [(moment.start, moment.end) for moment in moments if moment.rate >= least]
+    return _Rates(
+        Fraction(sum(rate * weight for rate, weight in weighed), whole * SCALE * MIB),
+        Fraction(_weighed(weighed, whole), SCALE * MIB),
+        Fraction(max(rate for rate, _ in weighed), SCALE * MIB),
+        length(tuple(spans)),
+        _blocks(spans),
+        longest,
+    )
