@@ -57,6 +57,7 @@ def _data(audit: Audit) -> dict[str, Any]:
     most = max((value for value in figures["waste"] if value is not None), default=Fraction(0))
     return {
         "columns": tuple(COLUMNS),
+        "bar": "waste",
         "order": "waste",
         "rows": [
             {

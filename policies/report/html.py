@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
-
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
 
 from policies.budget import BudgetVerdict, Outcome
 from policies.estimate.change import ChangedResource
@@ -24,6 +16,7 @@ from policies.report.figures import UNIT, money, quantity
 from policies.report.headline import ROUNDED, difference, doubts, headline, side
 from policies.report.issues import VERDICTS, Issue, counts, issues
 from policies.report.names import name_of
+from policies.report.page import ranks, rendered
 from policies.report.stack import StackReport
 
 TITLES: Final = {
@@ -35,18 +28,12 @@ TITLES: Final = {
 }
 KINDS: Final = {Outcome.VIOLATED: "violated", Outcome.UNDECIDED: "undecided", Outcome.KEPT: "kept"}
 VERDICT_KINDS: Final = {ExitCode.VIOLATED: "violated", ExitCode.UNDECIDED: "undecided", ExitCode.FINE: "kept"}
-_ACTIVE: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-"""What could end a script element, as JSON writes it otherwise."""
 
 
 def stack_html(report: StackReport) -> str:
     """The page. Text goes in escaped; the resources go in as data, which its script sets as text."""
-    style, script = _asset("page.css"), _asset("page.js")
-    return _template().render(
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+    return rendered(
+        _data(report),
         headline=line(headline(report)),
         project=line(report.project),
         verdict=VERDICTS[report.verdict],
@@ -60,23 +47,7 @@ def stack_html(report: StackReport) -> str:
         dated=f"prices of {report.book_as_of}" if report.book_as_of else "prices without a date",
         currency=report.change.after.currency,
         rounded=ROUNDED,
-        data=Markup(json.dumps(_data(report), allow_nan=False, separators=(",", ":")).translate(_ACTIVE)),
     )
-
-
-@cache
-def _template() -> Template:
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(_asset("page.html"))
-
-
-@cache
-def _asset(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """How a Content-Security-Policy names the one style or script that may run."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _columns(report: StackReport) -> list[dict[str, Any]]:
@@ -96,17 +67,18 @@ def _notes(report: StackReport) -> Iterator[str]:
 
 def _data(report: StackReport) -> dict[str, Any]:
     resources = report.change.resources
-    ranks = {
-        "before": _ranks([_amount(each.before) for each in resources]),
-        "after": _ranks([_amount(each.after) for each in resources]),
-        "delta": _ranks([None if difference(each) == "?" else each.delta.per_month for each in resources]),
+    ranked = {
+        "before": ranks([_amount(each.before) for each in resources]),
+        "after": ranks([_amount(each.after) for each in resources]),
+        "delta": ranks([None if difference(each) == "?" else each.delta.per_month for each in resources]),
     }
     most = max((each.after.amount.per_month for each in resources if each.after), default=Fraction(0))
     return {
         "columns": _figures(report),
+        "bar": "after",
         "order": "after" if report.change.before is None else "delta",
         "rows": [
-            {**_row(each, most), "rank": {key: places[number] for key, places in ranks.items()}}
+            {**_row(each, most), "rank": {key: places[number] for key, places in ranked.items()}}
             for number, each in enumerate(resources)
         ],
     }
@@ -117,12 +89,6 @@ def _amount(found: ResourceEstimate | None) -> Fraction | None:
     if found is None:
         return Fraction(-1)
     return None if found.nothing_known else found.amount.per_month
-
-
-def _ranks(values: Sequence[Fraction | None]) -> list[int | None]:
-    """The place of each value among them all, which a browser can compare exactly; null where there is no figure."""
-    places = {value: place for place, value in enumerate(sorted({value for value in values if value is not None}))}
-    return [None if value is None else places[value] for value in values]
 
 
 def _row(each: ChangedResource, most: Fraction) -> dict[str, Any]:

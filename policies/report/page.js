@@ -61,7 +61,7 @@ function draw(row) {
   const bars = element("td", undefined, "bars");
   const bar = element("div", undefined, "bar");
   bar.style.width = `${row.share}%`;
-  bar.title = row.shown.after;
+  bar.title = row.shown[data.bar];
   if (Number(row.share) > 0) bars.append(bar);
   line.append(bars);
   name.addEventListener("click", () => {
