@@ -75,6 +75,12 @@ def pool_location(pool: Resource, resources: ResourceSet) -> str | UnknownInput:
     return locate(pool, resources, "location", "zone")
 
 
+def shown_place(pool: Resource, cluster: Resource | None, location: str) -> str:
+    """Where a pool is, for a reader and for a look at prices: its zone where all its nodes are in one."""
+    found = places(pool, (), cluster, location)
+    return location if isinstance(found, UnknownInput) or len(found.zones) != 1 else next(iter(found.zones))
+
+
 def places(pool: Resource, at: tuple[str | int, ...], cluster: Resource | None, location: str) -> Places | UnknownInput:
     """The zones of a pool that is described at the path `at`: its own, else those of its cluster."""
     own = _zones(pool, *at, "nodeLocations")

@@ -108,7 +108,7 @@ def _node_parts(pool: Pool, market: Market, fleet: Fleet) -> Iterator[Part]:
     yield from _surcharge_parts(pool, market, fleet)
     yield from _ssd_parts(pool, market, fleet)
     yield from _boot_parts(pool, market, fleet)
-    private = _private(pool)
+    private = private_nodes(pool.resource, pool.at, pool.cluster)
     if isinstance(private, UnknownInput):
         yield private
     elif not private:
@@ -196,19 +196,19 @@ def _ssd_parts(pool: Pool, market: Market, fleet: Fleet) -> Iterator[Part]:
         yield local_ssd_line(market, disks * SCRATCH_GIB, fleet)
 
 
-def _private(pool: Pool) -> bool | UnknownInput:
-    """Whether nodes have internal addresses only: as the pool says, else as its cluster says."""
-    path = (*pool.at, "networkConfig", "enablePrivateNodes")
-    asked: list[tuple[Resource, tuple[str | int, ...]]] = [(pool.resource, path)]
-    if pool.cluster is not None:
-        asked.append((pool.cluster, ("privateClusterConfig", "enablePrivateNodes")))
+def private_nodes(pool: Resource, at: tuple[str | int, ...], cluster: Resource | None) -> bool | UnknownInput:
+    """Whether nodes have internal addresses only: as the pool at the path `at` says, else as its cluster says."""
+    path = (*at, "networkConfig", "enablePrivateNodes")
+    asked: list[tuple[Resource, tuple[str | int, ...]]] = [(pool, path)]
+    if cluster is not None:
+        asked.append((cluster, ("privateClusterConfig", "enablePrivateNodes")))
     for resource, where in asked:
         found = resource.flag(*where)
         if isinstance(found, Opaque):
             return unknown(found, *where, decides="whether each node has an external address")
         if found is not None:
             return found
-    if pool.cluster is not None:
+    if cluster is not None:
         return False
     reason = "not set, and the cluster is not in this stack; it decides whether each node has an external address"
     return UnknownInput(path="networkConfig.enablePrivateNodes", reason=reason)

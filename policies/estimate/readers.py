@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from policies.estimate.hosts import machine_type_of
+from policies.estimate.inner_pools import pools_inside
 from policies.estimate.location import locate
 from policies.estimate.model import UnknownInput
 from policies.estimate.node_counts import NODE_POOL, pool_location
@@ -25,7 +26,8 @@ TEMPLATES: Final = (
 
 def tpu_places(resources: ResourceSet) -> tuple[str, ...]:
     """The zones and regions of the TPU hosts of a stack, each once, in order; those that nobody can see left out."""
-    places = (_place(host, resources) for host in resources.of_type(*TPUS, INSTANCE, *GROUPS, NODE_POOL))
+    hosts = (*resources.of_type(*TPUS, INSTANCE, *GROUPS, NODE_POOL), *pools_inside(resources))
+    places = (_place(host, resources) for host in hosts)
     return tuple(dict.fromkeys(place for place in places if place is not None))
 
 

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
+from policies.estimate.inner_pools import inner_pools
 from policies.estimate.model import CostComponent, ResourceEstimate, total
+from policies.estimate.node_counts import CLUSTER, shown_place
 from policies.money import Amount
-from policies.resources import Resource
+from policies.resources import Opaque, Resource, ResourceError, dotted
 from policies.rules.model import Context
 
 
 @lru_cache(maxsize=1)
 def bills(context: Context) -> Mapping[str, ResourceEstimate]:
-    """The estimate of each resource by URN."""
-    return {found.resource.urn: found for found in context.estimate.resources}
+    """The estimate of each resource by URN, and of each pool inside a cluster."""
+    found = {each.resource.urn: each for each in context.estimate.resources}
+    for cluster in context.resources.of_type(CLUSTER):
+        if cluster.urn in found:
+            found |= _inside(cluster, found[cluster.urn])
+    return found
+
+
+def _inside(cluster: Resource, bill: ResourceEstimate) -> dict[str, ResourceEstimate]:
+    """The parts of the bill of a cluster that its own pools make; what has no price may be of any of them."""
+    try:
+        pools = inner_pools(cluster)
+    except ResourceError:
+        return {}
+    return {
+        pool.resource.urn: replace(
+            bill,
+            resource=pool.resource,
+            location=shown_place(pool.resource, cluster, bill.location),
+            components=tuple(line for line in bill.components if pool.owns(line.name)),
+            unknown=tuple(part for part in bill.unknown if part.path.startswith(dotted(pool.at))),
+        )
+        for pool in (() if isinstance(pools, Opaque) else pools)
+    }
 
 
 def lines_of(resource: Resource, context: Context, *items: str) -> tuple[CostComponent, ...]:

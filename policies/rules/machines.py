@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Final
 
 from policies.estimate.capacity import Capacity, node_capacity, tpu_capacity, vm_capacity
+from policies.estimate.inner_pools import pools_inside
 from policies.estimate.location import last_segment, locate
 from policies.estimate.market import Market
 from policies.estimate.model import UnknownInput
-from policies.estimate.node_counts import NODE_POOL, as_asked, cluster_of, nodes, places, pool_location
+from policies.estimate.node_counts import NODE_POOL, as_asked, cluster_of, nodes, places, pool_location, shown_place
 from policies.hardware.errors import HardwareError
 from policies.hardware.slices import Shape, shape, shape_of_topology
 from policies.resources import UNKNOWN, Opaque, Resource, ResourceError, ResourceSet, Value, dig
@@ -75,10 +76,15 @@ def is_tpu(resource: Resource, resources: ResourceSet) -> bool | Opaque:
     return found if isinstance(found, Opaque) else bool(found and _TPU_SERIES.match(found))
 
 
+def slices_of(resources: ResourceSet) -> tuple[Resource, ...]:
+    """Whatever may bill TPU chips in a stack, the pools inside clusters among it."""
+    return (*resources.of_type(*SLICES), *pools_inside(resources))
+
+
 @lru_cache(maxsize=1)
 def may_have_tpus(context: Context) -> bool:
     """Whether anything in the stack is, or may turn out to be, a TPU host. Read once a judgement."""
-    return any(is_tpu(each, context.resources) is not False for each in context.resources.of_type(*SLICES))
+    return any(is_tpu(each, context.resources) is not False for each in slices_of(context.resources))
 
 
 def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
@@ -100,8 +106,12 @@ def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
 
 
 def place_of(resource: Resource, resources: ResourceSet) -> str | UnknownInput:
-    """The zone or region of whatever bills chips; a node pool may have that of its cluster."""
-    return pool_location(resource, resources) if resource.type == NODE_POOL else locate(resource, resources)
+    """The zone or region of whatever bills chips; a node pool may have that of its cluster, or a zone in its region."""
+    if resource.type != NODE_POOL:
+        return locate(resource, resources)
+    found = pool_location(resource, resources)
+    pool, cluster = as_asked(resource), cluster_of(resource, resources)
+    return found if isinstance(found, UnknownInput) else shown_place(pool, cluster, found)
 
 
 def shape_of(node: Resource, *at: str | int) -> Shape | Opaque | None:

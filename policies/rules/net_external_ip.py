@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from policies.estimate.model import total
+from policies.estimate.model import UnknownInput, total
+from policies.estimate.node_counts import NODE_POOL, as_asked, cluster_of
+from policies.estimate.node_pools import private_nodes
 from policies.money import Amount
 from policies.resources import Opaque, Resource, Value, dig, dotted
 from policies.rules.bills import a_month, bills, cost_of, lines_of
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.machines import DESCRIBED, INSTANCE, NODE, QUEUED, TEMPLATES, groups_of, machines_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
@@ -16,6 +19,9 @@ ITEM: Final = "network.ip.in-use"
 
 
 def _check(machine: Resource, context: Context) -> Iterator[Violation]:
+    if machine.type == NODE_POOL:
+        yield from _nodes(machine, context)
+        return
     found = _asked(machine)
     asked = []
     for path, value in found:
@@ -34,6 +40,20 @@ def _check(machine: Resource, context: Context) -> Iterator[Violation]:
         yield Violation(
             message=f"{hosts} an external address ({', '.join(asked)}): {_amount(machine, money, context)}",
             monthly=money,
+        )
+
+
+def _nodes(pool: Resource, context: Context) -> Iterator[Violation]:
+    """The nodes of a GKE pool: each has an address unless the pool or its cluster keeps them private."""
+    many = machines_of(pool, context.resources)
+    private = private_nodes(as_asked(pool), (), cluster_of(pool, context.resources))
+    if isinstance(private, UnknownInput):
+        yield Violation(message=f"{private.path}: {private.reason}", decided=False)
+    elif not private and many != 0:
+        money = cost_of(pool, context, ITEM)
+        nodes = f"{many} {'node has' if many == 1 else 'nodes have'}" if isinstance(many, int) else "its nodes have"
+        yield Violation(
+            message=f"{nodes} an external address (enablePrivateNodes is not set): {a_month(money)}", monthly=money
         )
 
 
@@ -90,11 +110,11 @@ RULE: Final = Rule(
     id="NET-EXTERNAL-IP",
     title="No machine has an external address",
     severity=Severity.WARNING,
-    applies_to=(NODE, QUEUED, *DESCRIBED),
+    applies_to=(NODE, QUEUED, *DESCRIBED, NODE_POOL, CLUSTER),
     remediation=(
-        "Take accessConfigs out (enableExternalIps false); reach machines through IAP, Google APIs through Private "
-        "Google Access, and the rest through spotrail:network.nat."
+        "Take accessConfigs out (enableExternalIps false; on GKE networkConfig.enablePrivateNodes true); reach "
+        "machines through IAP, Google APIs through Private Google Access, and the rest through spotrail:network.nat."
     ),
     url="https://cloud.google.com/vpc/network-pricing#ipaddress",
-    check=_check,
+    check=each_pool(_check),
 )

@@ -11,7 +11,7 @@ from policies.estimate.location import locate
 from policies.prices.book import Price, PriceModel
 from policies.resources import Opaque, Resource, texts
 from policies.rules.bills import a_month, cost_of
-from policies.rules.machines import SLICES, description_of, is_tpu, machines_of
+from policies.rules.machines import description_of, is_tpu, machines_of, slices_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
 ITEM: Final = "network.nat.data"
@@ -38,7 +38,7 @@ def _check(gateway: Resource, context: Context) -> Iterator[Violation]:
 @lru_cache(maxsize=1)
 def _tpus(context: Context) -> tuple[int, tuple[tuple[str, Opaque], ...], str | None]:
     """How many TPU hosts there are, of what nobody can see it, and the first word of a hub. Read once a judgement."""
-    slices = [each for each in context.resources.of_type(*SLICES) if is_tpu(each, context.resources) is not False]
+    slices = [each for each in slices_of(context.resources) if is_tpu(each, context.resources) is not False]
     counts = [(each.name, machines_of(each, context.resources)) for each in slices]
     hosts = sum(count for _, count in counts if isinstance(count, int))
     hidden = tuple((name, count) for name, count in counts if isinstance(count, Opaque))

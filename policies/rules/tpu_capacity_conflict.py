@@ -9,6 +9,7 @@ from policies.estimate.capacity import asked
 from policies.estimate.model import UnknownInput
 from policies.estimate.node_counts import NODE_POOL
 from policies.resources import Resource, ResourceError
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.machines import DESCRIBED, NODE, asked_terms
 from policies.rules.model import Context, Rule, Severity, Violation
 
@@ -34,11 +35,11 @@ RULE: Final = Rule(
     id="TPU-CAPACITY-CONFLICT",
     title="Capacity is asked for on one set of terms: spot, reserved or on demand",
     severity=Severity.ERROR,
-    applies_to=(NODE, *DESCRIBED, NODE_POOL),
+    applies_to=(NODE, *DESCRIBED, NODE_POOL, CLUSTER),
     remediation=(
         "Set spotrail:slices.<name>.capacity to one word, spot, reserved or on-demand; in schedulingConfig or "
         "scheduling leave one flag and take the others out."
     ),
     url="https://docs.cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources",
-    check=_check,
+    check=each_pool(_check),
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from policies.estimate.node_counts import NODE_POOL
 from policies.resources import Resource
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.labels import REMEDIATION, URL, judge_labels
 from policies.rules.machines import DESCRIBED, NODE, is_tpu
 from policies.rules.model import Context, Rule, Severity, Violation
@@ -21,8 +22,8 @@ RULE: Final = Rule(
     id="TPU-LABELS",
     title="TPU hosts carry the labels owner, env, ttl and managed-by",
     severity=Severity.ERROR,
-    applies_to=(NODE, *DESCRIBED, NODE_POOL),
+    applies_to=(NODE, *DESCRIBED, NODE_POOL, CLUSTER),
     remediation=REMEDIATION,
     url=URL,
-    check=_check,
+    check=each_pool(_check),
 )

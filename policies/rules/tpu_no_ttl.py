@@ -8,6 +8,7 @@ from typing import Final
 from policies.estimate.node_counts import NODE_POOL
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, cost_of
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.labels import label
 from policies.rules.machines import QUEUED, SLICES, description_of, is_tpu
 from policies.rules.model import Context, Rule, Severity, Violation
@@ -49,11 +50,11 @@ RULE: Final = Rule(
     id="TPU-NO-TTL",
     title="Every slice is bounded by a run duration or a ttl label",
     severity=Severity.WARNING,
-    applies_to=SLICES,
+    applies_to=(*SLICES, CLUSTER),
     remediation=(
         "Set spotrail:ttl (label ttl, on which the guard acts) and spotrail:slices.<name>.max_run_hours "
         "(scheduling.maxRunDuration, which Compute Engine enforces itself)."
     ),
     url="https://docs.cloud.google.com/compute/docs/instances/limit-vm-runtime",
-    check=_check,
+    check=each_pool(_check),
 )

@@ -12,6 +12,7 @@ from policies.money import Amount
 from policies.prices.book import Price, PriceModel
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, bills, cost_of
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.labels import label
 from policies.rules.machines import QUEUED, SLICES, description_of, is_tpu, terms_of
 from policies.rules.model import Context, Rule, Severity, Violation
@@ -70,12 +71,12 @@ RULE: Final = Rule(
     id="TPU-ON-DEMAND",
     title="TPU chips are spot or reserved, not on demand",
     severity=Severity.ERROR,
-    applies_to=SLICES,
+    applies_to=(*SLICES, CLUSTER),
     remediation=(
         "Set spotrail:slices.<name>.capacity to spot (scheduling.provisioningModel SPOT on Compute Engine, "
         "schedulingConfig.spot true on a V2Vm), or to reserved where there is a reservation. A V2QueuedResource "
         "cannot say it: use one of the two instead. A run with a deadline is what a waiver is for."
     ),
     url="https://docs.cloud.google.com/tpu/docs/spot",
-    check=_check,
+    check=each_pool(_check),
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from policies.estimate.node_counts import NODE_POOL
 from policies.hardware.errors import HardwareError
 from policies.hardware.slices import DEFAULT_TPU, Shape, chips_of_machine, shape, shape_of_topology, shapes
 from policies.resources import UNKNOWN, Opaque, Resource, Value, dig
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.machines import (
     DESCRIBED,
     GROUPS,
@@ -16,6 +18,7 @@ from policies.rules.machines import (
     description_of,
     is_tpu,
     machine_type,
+    machines_of,
 )
 from policies.rules.model import Context, Rule, Severity, Violation
 
@@ -31,6 +34,9 @@ def _check(resource: Resource, context: Context) -> Iterator[Violation]:
         yield from _queued(resource)
     elif resource.type in GROUPS:
         yield from _group(resource, context)
+    elif resource.type == NODE_POOL:
+        yield from _machine(resource, context)
+        yield from _pool(resource, context)
     else:
         yield from _machine(resource, context)
 
@@ -114,6 +120,40 @@ def _topology(group: Resource, context: Context) -> str | Opaque | None:
     return None if group.value("resourcePolicies", "workloadPolicy") is None else UNKNOWN
 
 
+def _pool(pool: Resource, context: Context) -> Iterator[Violation]:
+    """Nodes that form one slice must be as many as its topology has; a topology of one host makes each node a slice."""
+    each = chips_of_machine(str(machine_type(pool)))
+    nodes, topology = machines_of(pool, context.resources), pool.text("placementPolicy", "tpuTopology")
+    if each is None:
+        return
+    if isinstance(topology, Opaque):
+        yield Violation.hidden("placementPolicy.tpuTopology", topology)
+    elif isinstance(nodes, Opaque):
+        yield Violation.hidden("the number of its nodes", nodes)
+    elif topology is not None and nodes:
+        yield from _spanned(topology, each, nodes)
+    elif nodes > 1:
+        yield Violation(
+            message=f"its {nodes} TPU nodes have no tpuTopology: they are {nodes} slices of one host each",
+            severity=Severity.WARNING,
+        )
+
+
+def _spanned(topology: str, each: int, nodes: int) -> Iterator[Violation]:
+    try:
+        found = shape_of_topology(topology)
+    except HardwareError as error:
+        yield Violation(message=str(error))
+        return
+    wanted, rest = divmod(found.chips, each)
+    if rest or not wanted:
+        yield Violation(message=f"topology {topology} has {found.chips} chips; its nodes have {each} each")
+    elif wanted > 1 and nodes != wanted:
+        yield Violation(
+            message=f"it has {nodes} nodes; topology {topology} is {found.accelerator_type}, {wanted} of {each} chips"
+        )
+
+
 def _agreed(topology: str, machine: str, size: int) -> Iterator[Violation]:
     try:
         found = shape_of_topology(topology)
@@ -138,11 +178,11 @@ RULE: Final = Rule(
     id="TPU-SHAPE",
     title="A slice has one of the eight v6e shapes, and its parts agree",
     severity=Severity.ERROR,
-    applies_to=(NODE, QUEUED, *DESCRIBED, *GROUPS),
+    applies_to=(NODE, QUEUED, *DESCRIBED, *GROUPS, NODE_POOL, CLUSTER),
     remediation=(
         "Set spotrail:slices.<name>.shape to v6e-1, v6e-4, v6e-8 (one host) or v6e-16 to v6e-256 (4 chips a host); "
         "in a program set acceleratorType alone, or make machineType, acceleratorTopology and targetSize agree."
     ),
     url="https://docs.cloud.google.com/tpu/docs/v6e",
-    check=_check,
+    check=each_pool(_check),
 )

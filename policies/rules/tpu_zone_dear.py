@@ -14,6 +14,7 @@ from policies.hardware.zones import is_zone, tpu_zones
 from policies.prices.book import MissingPrice, Price, PriceModel
 from policies.resources import Opaque, Resource
 from policies.rules.bills import a_month, bills, cost_of
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.machines import SLICES, is_tpu, terms_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
@@ -77,11 +78,11 @@ RULE: Final = Rule(
     id="TPU-ZONE-DEAR",
     title="No other v6e zone is cheaper by a quarter",
     severity=Severity.INFO,
-    applies_to=SLICES,
+    applies_to=(*SLICES, CLUSTER),
     remediation=(
         "Weigh the move of the data against it, then set spotrail:zone (or zone of the slice). Ask for quota in the "
         "other region first."
     ),
     url="https://cloud.google.com/spot-vms/pricing",
-    check=_check,
+    check=each_pool(_check),
 )

@@ -9,6 +9,7 @@ from policies.estimate.model import UnknownInput
 from policies.hardware.errors import HardwareError
 from policies.hardware.zones import check_zone, is_zone
 from policies.resources import Opaque, Resource
+from policies.rules.cluster_pools import CLUSTER, each_pool
 from policies.rules.machines import SLICES, is_tpu, place_of
 from policies.rules.model import Context, Rule, Severity, Violation
 
@@ -33,8 +34,8 @@ RULE: Final = Rule(
     id="TPU-ZONE-UNKNOWN",
     title="A slice is in a zone that Google lists for v6e",
     severity=Severity.WARNING,
-    applies_to=SLICES,
+    applies_to=(*SLICES, CLUSTER),
     remediation="Set spotrail:zone, or the zone of the slice; for a zone of spotrail:extra_zones, waive this finding.",
     url="https://docs.cloud.google.com/tpu/docs/regions-zones",
-    check=_check,
+    check=each_pool(_check),
 )

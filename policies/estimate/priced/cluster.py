@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
+from policies.estimate.inner_pools import InnerPool, inner_pools
 from policies.estimate.market import Market, Part, bill, unknown
-from policies.estimate.model import ResourceEstimate, UnknownInput, Unpriced
+from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
 from policies.estimate.node_counts import CLUSTER, as_asked, cluster_location
 from policies.estimate.node_pools import Pool, pool_parts
 from policies.estimate.registry import Priced
-from policies.resources import Opaque, Resource
+from policies.estimate.traffic import traffic_parts
+from policies.resources import Opaque, Resource, dotted
 
 FEE: Final = "gke.cluster"
 NO_CREDIT: Final = "the monthly credit of a billing account for one cluster is not counted"
@@ -24,7 +27,8 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     autopilot = resource.flag("enableAutopilot")
     title = "GKE cluster · autopilot" if autopilot is True else "GKE cluster"
     fee = market.line("management", FEE, 1, "hour", location, note=NO_CREDIT)
-    return bill(resource, location, title, (fee, *_nodes(resource, market, location, autopilot)))
+    parts = (fee, *_nodes(resource, market, location, autopilot), *traffic_parts(market, resource, location))
+    return bill(resource, location, title, parts)
 
 
 def _nodes(resource: Resource, market: Market, location: str, autopilot: bool | Opaque | None) -> Iterator[Part]:
@@ -35,27 +39,33 @@ def _nodes(resource: Resource, market: Market, location: str, autopilot: bool | 
         reason = "Autopilot bills what pods request, which no program of the stack says"
         yield Unpriced(item="gke.autopilot", reason=reason)
         return
-    for pool in _pools(resource, location):
-        yield from (pool,) if isinstance(pool, UnknownInput) else pool_parts(pool, market, resource)
+    yield from _pools(resource, market, location)
     provisioning = resource.value("clusterAutoscaling", "enabled")
     if provisioning is True or isinstance(provisioning, Opaque):
         yield UnknownInput(path="clusterAutoscaling", reason="it makes and removes node pools of its own, hour by hour")
 
 
-def _pools(resource: Resource, location: str) -> Iterator[Pool | UnknownInput]:
-    """The pools inside the cluster; else its default pool, unless that is removed at once."""
+def _pools(resource: Resource, market: Market, location: str) -> Iterator[Part]:
+    """The lines of the pools inside the cluster, each under the name of its pool."""
     described = as_asked(resource)
-    inside = described.items("nodePools")
+    inside = inner_pools(resource)
     if isinstance(inside, Opaque):
         yield unknown(inside, "nodePools", decides="how many nodes bill")
         return
-    for index in range(len(inside)):
-        yield Pool(resource=described, at=("nodePools", index), cluster=described, location=location)
     removed = described.flag("removeDefaultNodePool")
-    if isinstance(removed, Opaque):
+    if isinstance(removed, Opaque) and not inside:
         yield unknown(removed, "removeDefaultNodePool", decides="whether the default pool bills")
-    elif not inside and not removed and described.value("initialNodeCount") is not None:
-        yield Pool(resource=described, cluster=described, location=location)
+    for inner in inside:
+        pool = Pool(resource=described, at=inner.at, cluster=described, location=location)
+        yield from (_named(part, inner) for part in pool_parts(pool, market, resource))
+
+
+def _named(part: Part, pool: InnerPool) -> Part:
+    if isinstance(part, CostComponent):
+        return replace(part, name=pool.called(part.name))
+    if isinstance(part, UnknownInput) and not part.path.startswith(place := dotted(pool.at)):
+        return replace(part, path=f"{place}.{part.path}")
+    return pool.called(part) if isinstance(part, str) else part
 
 
 PRICED: Final = Priced(types=(CLUSTER,), price=price)

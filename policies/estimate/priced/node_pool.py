@@ -6,7 +6,7 @@ from typing import Final
 
 from policies.estimate.market import Market, bill
 from policies.estimate.model import ResourceEstimate, UnknownInput
-from policies.estimate.node_counts import NODE_POOL, Nodes, as_asked, cluster_of, nodes, pool_location
+from policies.estimate.node_counts import NODE_POOL, Nodes, as_asked, cluster_of, nodes, pool_location, shown_place
 from policies.estimate.node_pools import Pool, pool_parts, pool_title
 from policies.estimate.registry import Priced
 from policies.estimate.traffic import traffic_parts
@@ -22,7 +22,8 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     if nodes(pool.resource, pool.at) == Nodes(count=0):
         return bill(resource, location, "node pool · no nodes", (), free="its node count is 0")
     parts = (*pool_parts(pool, market, resource), *traffic_parts(market, resource, location))
-    return bill(resource, location, pool_title(pool, market), parts)
+    shown = shown_place(pool.resource, pool.cluster, location)
+    return bill(resource, shown, pool_title(pool, market), parts)
 
 
 PRICED: Final = Priced(types=(NODE_POOL,), price=price)

@@ -273,3 +273,11 @@ def test_readers_in_several_places_are_counted_from_the_dearest(make: Make, pric
 def test_reads_without_a_tpu_come_from_nowhere(make: Make, price_first: PriceFirst) -> None:
     bucket = make(BUCKET, inputs={"location": "us-central1", **policy(0)})
     assert [part.path for part in price_first(bucket, it=EPOCHS).unknown] == ["usage.it.dataset_gib"]
+
+
+def test_pools_inside_a_cluster_read_too(make: Make, price_first: PriceFirst) -> None:
+    pool = {"name": "a", "nodeCount": 4, "nodeConfig": {"machineType": "ct6e-standard-4t"}}
+    cluster = make("gcp:container/cluster:Cluster", "gke", {"location": "us-east5-b", "nodePools": (pool,)})
+    bucket = make(BUCKET, inputs={"location": "us-central1", **policy(0)})
+    # 1,200 GiB at 0.02
+    assert price_first(bucket, cluster, it=EPOCHS).components[-1].amount.monthly == Decimal(24)

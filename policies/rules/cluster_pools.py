@@ -1,0 +1,31 @@
+"""Rules about node pools, applied to the pools that stand inside a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import wraps
+
+from policies.estimate.inner_pools import inner_pools
+from policies.estimate.node_counts import CLUSTER as CLUSTER
+from policies.resources import Opaque, Resource
+from policies.rules.model import Check, Context, Violation
+
+
+def each_pool(check: Check) -> Check:
+    """The check for clusters too: each pool inside is judged as a node pool would be, and named in the message."""
+
+    @wraps(check)
+    def judged(resource: Resource, context: Context) -> Iterator[Violation]:
+        if resource.type != CLUSTER:
+            yield from check(resource, context)
+            return
+        pools = inner_pools(resource)
+        if isinstance(pools, Opaque):
+            yield Violation.hidden("nodePools", pools)
+            return
+        for pool in pools:
+            for violation in check(pool.resource, context):
+                yield replace(violation, message=pool.called(violation.message))
+
+    return judged
