@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from operator import add, mul
 from typing import Final, NamedTuple, final
 
 from policies.audit.grid import Grid
 from policies.audit.series import SCALE, Even, Piece, Strand, even, pieces
-from policies.audit.spans import MICRO, Span, length, united
+from policies.audit.spans import MICRO, length, united
 
 MIB: Final = 1 << 20
 BLOCK: Final = 6 * 3600 * MICRO
@@ -115,7 +115,7 @@ def _by_column(columns: Sequence[Even], active: Fraction) -> _Rates:
         rate * _mean(total, grid),
         rate * _quantile(total, grid),
         rate * max(total),
-        *_activity((at for at, number in enumerate(total) if number >= least), grid),
+        *_activity(total, least, grid),
         grid.owns[0],
     )
 
@@ -140,13 +140,22 @@ def _weighed(pairs: Iterable[tuple[int, int]], whole: int) -> int:
     return next(number for (number, _), so_far in zip(ranked, reached, strict=True) if so_far >= needed)
 
 
-def _activity(indices: Iterable[int], grid: Grid) -> tuple[int, int]:
-    spans = [(grid.starts[at], grid.ends[at]) for at in indices]
-    return sum(end - start for start, end in spans), _blocks(spans)
+def _activity(total: Sequence[int], least: int, grid: Grid) -> tuple[int, int]:
+    """For how long, and in how many blocks of six hours, the numbers reach the least that counts."""
+    used = [number >= least for number in total]
+    starts, ends = list(compress(grid.starts, used)), list(compress(grid.ends, used))
+    return sum(ends) - sum(starts), _blocks(starts, ends)
 
 
-def _blocks(spans: Iterable[Span]) -> int:
-    return len({block for start, end in spans for block in range(start // BLOCK, (end - 1) // BLOCK + 1)})
+def _blocks(starts: Sequence[int], ends: Sequence[int]) -> int:
+    if not starts:
+        return 0
+    first, last = min(starts) // BLOCK, (max(ends) - 1) // BLOCK
+    touched = {start // BLOCK for start in starts} | {(end - 1) // BLOCK for end in ends}
+    if len(touched) <= last - first:
+        long = (pair for pair in zip(starts, ends, strict=True) if pair[1] - pair[0] > BLOCK)
+        touched.update(block for start, end in long for block in range(start // BLOCK, (end - 1) // BLOCK + 1))
+    return len(touched)
 
 
 class _Moment(NamedTuple):
@@ -196,12 +205,12 @@ def _by_moment(moments: Sequence[_Moment], longest: int, active: Fraction) -> _R
     weighed = [(moment.rate, moment.end - moment.start) for moment in moments]
     whole = sum(weight for _, weight in weighed)
     least = math.ceil(active * SCALE)
-    spans = [(moment.start, moment.end) for moment in moments if moment.rate >= least]
+    spans = tuple((moment.start, moment.end) for moment in moments if moment.rate >= least)
     return _Rates(
         Fraction(sum(rate * weight for rate, weight in weighed), whole * SCALE * MIB),
         Fraction(_weighed(weighed, whole), SCALE * MIB),
         Fraction(max(rate for rate, _ in weighed), SCALE * MIB),
-        length(tuple(spans)),
-        _blocks(spans),
+        length(spans),
+        _blocks([start for start, _ in spans], [end for _, end in spans]),
         longest,
     )

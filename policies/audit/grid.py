@@ -9,7 +9,8 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import le, lt, sub
 from typing import Final, final
 
 from policies.audit.record import Kind, Series
@@ -52,7 +53,7 @@ def grid_of(series: Series, window: Span) -> Grid:
 @lru_cache(maxsize=_KEPT)
 def _grid(starts: bytes, ends: bytes, gauge: bool, opens: int, closes: int) -> Grid:
     lefts, rights = _columns(starts, ends, gauge)
-    whole = all(map(int.__lt__, lefts, rights)) and min(lefts, default=opens) >= opens
+    whole = all(map(lt, lefts, rights)) and min(lefts, default=opens) >= opens
     if whole and max(rights, default=closes) <= closes:
         return _made(lefts, rights, lefts, rights, None)
     kept = [at for at, (left, right) in enumerate(zip(lefts, rights, strict=True)) if _seen(left, right, opens, closes)]
@@ -81,23 +82,36 @@ def _columns(starts: bytes, ends: bytes, gauge: bool) -> tuple[list[int], list[i
 def _step(lefts: Sequence[int], rights: Sequence[int]) -> int:
     """An aligned gauge says what came before it, back to the point before: so far as its neighbours are apart."""
     apart = [right - left for left, right in pairwise(sorted(set(rights)))]
-    own = max(map(int.__sub__, rights, lefts), default=0)
+    own = max(map(sub, rights, lefts), default=0)
     return min(*apart, WIDEST_GAUGE) if apart else own or LONE_GAUGE
 
 
 def _made(
     starts: Sequence[int], ends: Sequence[int], lefts: Sequence[int], rights: Sequence[int], kept: array[int] | None
 ) -> Grid:
-    owns = array("q", map(int.__sub__, rights, lefts))
-    weights = tuple(map(int.__sub__, ends, starts))
-    order = sorted(zip(starts, ends, strict=True))
-    apart = all(one[1] <= other[0] for one, other in pairwise(order))
+    owns = array("q", map(sub, rights, lefts))
+    weights = owns if starts is lefts else array("q", map(sub, ends, starts))
+    covered = _covered(starts, ends) or _covered(starts[::-1], ends[::-1])
     return Grid(
         starts=array("q", starts),
         ends=array("q", ends),
         owns=owns,
         kept=kept,
-        covered=united(order),
-        even=apart and len(set(owns)) <= 1,
-        weights=None if len(set(weights)) <= 1 else weights,
+        covered=covered or united(zip(starts, ends, strict=True)),
+        even=len(set(owns)) <= 1 and (bool(covered) or _apart(sorted(zip(starts, ends, strict=True)))),
+        weights=None if len(set(weights)) <= 1 else tuple(weights),
     )
+
+
+def _covered(starts: Sequence[int], ends: Sequence[int]) -> Spans:
+    """What points cover that stand in the order of time and apart; nothing for others."""
+    if not all(map(le, ends[:-1], starts[1:])):
+        return ()
+    breaks = list(map(lt, ends[:-1], starts[1:]))
+    opens = (*starts[:1], *compress(starts[1:], breaks))
+    closes = (*compress(ends, breaks), *ends[-1:])
+    return tuple(zip(opens, closes, strict=True))
+
+
+def _apart(order: Sequence[Span]) -> bool:
+    return all(one[1] <= other[0] for one, other in pairwise(order))

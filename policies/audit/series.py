@@ -106,13 +106,14 @@ def pieces(strand: Strand) -> list[Piece]:
 
 def highest(series: Iterable[Series], window: Span) -> float | None:
     """The largest value of some gauges within the window; None where there is none."""
-    best: float | None = None
+    opens, closes = window[0] / MICRO, window[1] / MICRO
+    tops: list[float] = []
     for each in map(_readable, series):
-        grid = grid_of(each, window)
-        if len(grid):
-            values = each.values if grid.kept is None else [each.values[at] for at in grid.kept]
-            best = max(values) if best is None else max(best, max(values))
-    return best
+        if len(each) and (min(each.ends) <= opens or max(each.ends) > closes):
+            tops.extend(value for end, value in zip(each.ends, each.values, strict=True) if opens < end <= closes)
+        elif len(each):
+            tops.append(max(each.values))
+    return max(tops, default=None)
 
 
 def _finest(found: Sequence[tuple[Series, Grid]]) -> Iterator[tuple[Series, Grid]]:
