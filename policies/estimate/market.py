@@ -35,7 +35,8 @@ class _Wanted(NamedTuple):
     unit: str
     location: str
     model: PriceModel
-    share: Fraction
+    share: tuple[int, int]
+    """Numerator and denominator, which are told from others faster than a fraction."""
 
 
 @final
@@ -98,7 +99,9 @@ class Market:
         `share` is the part of the month for which it bills. Without a price in exactly `unit` the line is Unpriced:
         no other unit, no other region and no other price model stands in.
         """
-        return self._lines(name, _Wanted(item, Decimal(quantity), unit, location, model, share), note)
+        return self._lines(
+            name, _Wanted(item, Decimal(quantity), unit, location, model, share.as_integer_ratio()), note
+        )
 
     @cached_property
     def _lines(self) -> Callable[[str, _Wanted, str], CostComponent | Unpriced]:
@@ -118,7 +121,7 @@ class Market:
             quantity=amount,
             unit=unit,
             unit_price=price.unit_price,
-            amount=whole if share == 1 else whole * share,
+            amount=whole * Fraction(*share),
             freshness=price.freshness(self.as_of),
             as_of=price.seen(self.as_of),
             note=joined(note, _doubt(price) if amount else ""),
@@ -174,15 +177,24 @@ def unknown(value: Opaque, *path: str | int, decides: str) -> UnknownInput:
 
 def bill(resource: Resource, location: str, title: str, parts: Iterable[Part], *, free: str = "") -> ResourceEstimate:
     """The estimate of one resource out of its parts."""
-    found = tuple(parts)
+    components, unknowns, unpriced, notes = [], [], [], []
+    for part in parts:
+        if isinstance(part, CostComponent):
+            components.append(part)
+        elif isinstance(part, UnknownInput):
+            unknowns.append(part)
+        elif isinstance(part, Unpriced):
+            unpriced.append(part)
+        else:
+            notes.append(part)
     return ResourceEstimate(
         resource=resource,
         location=location,
         title=title,
-        components=tuple(part for part in found if isinstance(part, CostComponent)),
-        unknown=tuple(part for part in found if isinstance(part, UnknownInput)),
-        unpriced=tuple(part for part in found if isinstance(part, Unpriced)),
-        notes=tuple(part for part in found if isinstance(part, str)),
+        components=tuple(components),
+        unknown=tuple(unknowns),
+        unpriced=tuple(unpriced),
+        notes=tuple(notes),
         free=free,
     )
 
