@@ -55,7 +55,7 @@ def _read(source: Source) -> Reading:
     if not records:
         source.notes.add("the state is empty: nothing was deployed, or all of it was destroyed")
     urns = [record.resource.urn for record in records] + [each.record.resource.urn for each in operations]
-    project, stack = place_of(urns)
+    project, stack = place_of(urns) if urns else _named(source.first)
     return Reading(
         kind=SourceKind.STATE,
         project=project,
@@ -65,17 +65,34 @@ def _read(source: Source) -> Reading:
     )
 
 
+def _named(first: Mapping[str, object]) -> tuple[str, str]:
+    """Project and stack by the name that a checkpoint carries: `organization/reef/eval`, or just `eval`."""
+    checkpoint = first.get("checkpoint")
+    name = checkpoint.get("stack") if isinstance(checkpoint, Mapping) else None
+    if not isinstance(name, str):
+        return "", ""
+    *_, project, stack = ("", *name.split("/"))
+    return project, stack
+
+
 def _deployment(source: Source) -> Mapping[str, Any]:
     version, first = source.first.get("version"), source.first
     if isinstance(version, bool) or version not in VERSIONS:
         shown = version if isinstance(version, int) else "missing"
         raise ReadError(f"{source.place}: version is {shown}; read are versions 3 and 4: {_WAY_OUT}")
     found: object = first
+    if "deployment" not in first and _named(first)[1] and _is_new(first["checkpoint"]):
+        return {}
     for key in _EXPORT if "deployment" in first else _CHECKPOINT:
         found = found.get(key) if isinstance(found, Mapping) else None
     if not isinstance(found, Mapping) or not ("manifest" in found or "resources" in found):
         raise ReadError(f"{source.place}: there is no deployment in it, so it says nothing of a stack: {_WAY_OUT}")
     return found
+
+
+def _is_new(checkpoint: object) -> bool:
+    """Whether it is the checkpoint of a stack that was made and never deployed."""
+    return isinstance(checkpoint, Mapping) and checkpoint.get("latest") is None
 
 
 def _list(deployment: Mapping[str, Any], key: str, kind: type[Any], place: str) -> list[Any]:

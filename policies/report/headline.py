@@ -21,14 +21,14 @@ def headline(report: StackReport) -> str:
     """`dev: 162.00 → 3,568.00 USD /month, +3,406.00 (+2,102.5 %)`, with `at least` where a side is a lower bound."""
     change, currency = report.change, report.change.after.currency
     if change.before is None:
-        return f"{report.stack}: {side(change.after, bare=True)} {currency} /month"
+        return f"{report.title}: {side(change.after, bare=True)} {currency} /month"
     if change.nothing_known or change.delta is None:
-        return f"{report.stack}: {side(change.before)} → {side(change.after)} {currency} /month, difference not known"
+        return f"{report.title}: {side(change.before)} → {side(change.after)} {currency} /month, difference not known"
     if not change.delta and change.exact:
-        return f"{report.stack}: {side(change.after, bare=True)} {currency} /month, no change"
+        return f"{report.title}: {side(change.after, bare=True)} {currency} /month, no change"
     sides = f"{side(change.before)} → {side(change.after)} {currency} /month"
     least = "" if change.exact else " between the lower bounds"
-    return f"{report.stack}: {sides}, {signed(change.delta)}{_percentage(change)}{least}"
+    return f"{report.title}: {sides}, {signed(change.delta)}{_percentage(change)}{least}"
 
 
 def doubts(report: StackReport) -> Iterator[str]:

@@ -43,3 +43,8 @@ class StackReport:
     """Commands that may come next."""
     verdict: ExitCode = ExitCode.FINE
     """What a judge of it exits with: FINE, VIOLATED or UNDECIDED."""
+
+    @property
+    def title(self) -> str:
+        """What a sentence calls the stack; a source without resources may not name it."""
+        return self.stack or "the stack"

@@ -66,7 +66,7 @@ def check_lines(report: StackReport, width: int) -> Iterator[Text]:
     """The judgement of a stack: the verdict with its reason, the budgets, the findings, and what was counted."""
     page = Page(width)
     word, style = WORDS[report.verdict]
-    yield from page.paragraph(f"{word}  {report.stack}  {reason(report)}", " ", style, hanging="   ")
+    yield from page.paragraph(f"{word}  {report.title}  {reason(report)}", " ", style, hanging="   ")
     told = _deciding(report)
     for verdict in report.budgets:
         if verdict is not told:
@@ -134,20 +134,20 @@ def _total(estimate: Estimate) -> str:
 def _heading(report: StackReport, page: Page, command: str) -> Iterator[Text]:
     dated = f"prices of {report.book_as_of}" if report.book_as_of else "prices without a date"
     left = clean(f"spotrail {command} {report.place}")
-    yield from page.ends(left, clean(f"{report.stack} · {report.kind.value} · {dated}"), "bold")
+    yield from page.ends(left, clean(f"{report.title} · {report.kind.value} · {dated}"), "bold")
 
 
 def _answer(report: StackReport, page: Page) -> Iterator[Text]:
     change = report.change
     amount = change.after.amount
     if change.before is None or change.delta is None:
-        left = f" {clean(report.stack)} costs {_total(change.after)}"
+        left = f" {clean(report.title)} costs {_total(change.after)}"
         right = "" if change.after.nothing_known else f"{money(amount.hourly, HOURLY)} /h  {money(amount.daily)} /day"
         yield from page.ends(left, right, "bold")
     else:
         bounds = "" if change.exact else ", of the lower bounds"
         worth = "not known" if change.nothing_known else f"{signed(change.delta)} {change.after.currency} /month"
-        told = f"{report.stack}: {worth} by this change{bounds}"
+        told = f"{report.title}: {worth} by this change{bounds}"
         yield from page.paragraph(told, " ", "bold", hanging="   ")
         if change.whole:
             yield from page.paragraph(f"before {_total(change.before)} · after {_total(change.after)}")

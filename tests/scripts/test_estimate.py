@@ -172,3 +172,9 @@ def test_help_teaches(spotrail: Command) -> None:
         "no network",
     ):
         assert word in " ".join(text.split()).replace("No cloud, no credentials, no network", "no network")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html", "github", "sarif"])
+def test_a_stack_that_nobody_names_is_the_stack(spotrail: Command, form: str) -> None:
+    text = spotrail("check", "-", "--format", form, *AS_OF, stdin=exported()).stdout
+    assert any(words in text for words in ("PASS  the stack  0.00 USD", "the stack: 0.00 USD /month"))

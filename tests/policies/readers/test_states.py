@@ -134,3 +134,15 @@ def test_a_broken_record_is_refused_with_its_place(read: Read, found: Any, said:
 def test_a_urn_that_stands_twice_is_refused(read: Read) -> None:
     with pytest.raises(ReadError, match=r"reef\.json: .*coral: registered twice"):
         read(state(record("coral"), record("coral")))
+
+
+@pytest.mark.parametrize(
+    ("name", "project", "stack"), [("organization/reef/eval", "reef", "eval"), ("eval", "", "eval")]
+)
+@pytest.mark.parametrize("latest", [{}, {"latest": None}, {"latest": {"manifest": {}}}])
+def test_the_checkpoint_of_a_stack_that_was_never_deployed_is_empty(
+    read: Read, name: str, project: str, stack: str, latest: dict[str, Any]
+) -> None:
+    reading = read({"version": 3, "checkpoint": {"stack": name, **latest}})
+    assert (reading.project, reading.stack, len(reading.after)) == (project, stack, 0)
+    assert reading.notes == ("the state is empty: nothing was deployed, or all of it was destroyed",)
