@@ -9,14 +9,18 @@ from typing import Final
 import pulumi
 
 from infra.components import scripts
+from infra.components.alert_policies import AlertTerms, WatchedVolume
 from infra.components.boot_disk import BootDisk
 from infra.components.buckets import Buckets, BucketsArgs
-from infra.components.cost_guard import BudgetTerms, CostGuardArgs, Slack, WatchedVolume
+from infra.components.budget import BudgetTerms
+from infra.components.cost_guard import CostGuardArgs
+from infra.components.guard_job import GuardTerms
 from infra.components.head_node import HeadNode, HeadNodeArgs
 from infra.components.identity import Account, Identity, IdentityArgs
-from infra.components.image_registry import ImageRegistry, ImageRegistryArgs
+from infra.components.image_registry import ImageRegistry, ImageRegistryArgs, repository_id
 from infra.components.model_volume import ModelVolume, ModelVolumeArgs, Staging, disk_name
 from infra.components.network import Network, NetworkArgs
+from infra.components.notification import Slack
 from infra.components.services import ServicesArgs
 from infra.components.site import Site
 from infra.components.slice_parts import TpuSliceArgs
@@ -26,6 +30,7 @@ from infra.plan.addresses import subnetworks
 from infra.plan.capacity import Backend, Role
 from infra.plan.machines import STAGING_TYPE
 from infra.plan.slices import SlicePlan, plan_slice, serving_names, slice_names
+from infra.plan.startup import image_reference
 from infra.settings import Settings
 from infra.settings.model import ServingSettings, SliceSettings
 from policies.hardware.slices import shape
@@ -44,7 +49,12 @@ def site(settings: Settings) -> Site:
 
 def services(settings: Settings) -> ServicesArgs:
     """What the stack asks of Google beyond the base."""
-    return ServicesArgs(tpu_api=_uses_tpu_api(settings), federation=settings.ci is not None)
+    return ServicesArgs(
+        tpu_api=_uses_tpu_api(settings),
+        federation=settings.ci is not None,
+        guard=settings.guard.enabled,
+        secrets=bool(settings.guard.webhook),
+    )
 
 
 def buckets(settings: Settings) -> BucketsArgs:
@@ -202,16 +212,34 @@ def guard(settings: Settings, made: Buckets, slack_token: pulumi.Output[str] | N
         ),
         emails=alerts.emails,
         slack=Slack(channel=alerts.slack_channel, token=slack_token) if slack_token else None,
-        chips=sum(plan.shape.chips for plan, _ in planned(settings)),
-        volumes=tuple(
-            WatchedVolume(
-                device_name=disk_name(settings.env, model.name, model.manifest_sha256, zone),
-                throughput=model.throughput,
-            )
-            for zone in settings.model_zones
+        alerts=AlertTerms(
+            chips=sum(plan.shape.chips for plan, _ in planned(settings)),
+            volumes=tuple(
+                WatchedVolume(
+                    device_name=disk_name(settings.env, model.name, model.manifest_sha256, zone),
+                    throughput=model.throughput,
+                )
+                for zone in settings.model_zones
+            ),
+            idle_percent=settings.guard.idle_percent,
+            idle_hours=settings.guard.idle_hours,
+            idle_dollars=settings.guard.idle_dollars,
+            every_hours=settings.guard.every_hours,
         ),
-        idle_percent=settings.guard.idle_percent,
-        idle_hours=settings.guard.idle_hours,
+        guard=_guard_terms(settings) if settings.guard.enabled else None,
+        heartbeats=made.checkpoints.name,
+    )
+
+
+def _guard_terms(settings: Settings) -> GuardTerms:
+    found = settings.guard
+    registry = repository_id(settings.env, settings.registry.name)
+    return GuardTerms(
+        image=image_reference(found.image, region=settings.region, project=settings.project, registry=registry),
+        every_hours=found.every_hours,
+        window_days=found.window_days,
+        apply=found.apply,
+        webhook=found.webhook,
     )
 
 

@@ -78,11 +78,12 @@ PIPELINE_PERMISSIONS: Final[Mapping[str, str]] = {
 """What the jobs of the model volume call, and why."""
 CI_ROLES: Final[Mapping[str, str]] = {
     "roles/artifactregistry.reader": "repositories",
+    "roles/cloudscheduler.viewer": "the schedule of the guard",
     "roles/compute.viewer": "networks, disks, machines and groups",
     "roles/iam.securityReviewer": "accounts, roles and bindings, those of buckets too",
-    "roles/monitoring.viewer": "alert policies and channels",
-    "roles/pubsub.viewer": "the topic of the budget",
-    "roles/run.viewer": "the jobs of the model volume",
+    "roles/monitoring.viewer": "alert policies, channels and the dashboard",
+    "roles/pubsub.viewer": "the topics of the budget and the guard",
+    "roles/run.viewer": "the jobs of the model volume and the guard",
     "roles/serviceusage.serviceUsageConsumer": "count the calls of the provider against the project",
     "roles/storage.bucketViewer": "buckets and their rules, never an object",
     "roles/tpu.viewer": "nodes of the Cloud TPU API",

@@ -41,11 +41,20 @@ class ServicesArgs:
     """Whether a slice uses the Cloud TPU API; slices on Compute Engine do not."""
     federation: bool = False
     """Whether a CI repository may exchange tokens."""
+    guard: bool = False
+    """Whether the guard runs: on a schedule, and it lists nodes of the Cloud TPU API even where there are none."""
+    secrets: bool = False
+    """Whether the guard has a webhook, whose URL a secret holds."""
 
     @property
     def apis(self) -> tuple[str, ...]:
         """The APIs to enable, without `.googleapis.com`, in order of their names."""
-        asked = {"tpu": self.tpu_api, "sts": self.federation}
+        asked = {
+            "cloudscheduler": self.guard,
+            "secretmanager": self.secrets,
+            "sts": self.federation,
+            "tpu": self.tpu_api or self.guard,
+        }
         return tuple(sorted((*BASE, *(api for api, wanted in asked.items() if wanted))))
 
 

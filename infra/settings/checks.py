@@ -19,7 +19,7 @@ from policies.hardware.slices import shape
 from policies.hardware.zones import region_of
 
 BUCKETS: Final = ("checkpoints", "datasets", "models")
-ACCOUNTS: Final = ("head", "worker", "server", "hydrator", "pipeline", "ci-preview")
+ACCOUNTS: Final = ("head", "worker", "server", "hydrator", "pipeline", "guard", "guard-run", "ci-preview")
 """Ids of the service accounts, behind the name of the stack."""
 TAKEN: Final = ("head", *BUCKETS)
 """Logical names that the stack has already."""
@@ -42,6 +42,7 @@ def check(settings: Settings, mistakes: Mistakes) -> None:
     _serving_zones(settings, mistakes)
     _thresholds(settings, mistakes)
     _channels(settings, mistakes)
+    _guard(settings, mistakes)
 
 
 def _stack_name(settings: Settings, mistakes: Mistakes) -> None:
@@ -229,6 +230,19 @@ def _channels(settings: Settings, mistakes: Mistakes) -> None:
         mistakes.add("alerts.emails", list(emails), "An alert that reaches nobody is none: name an e-mail address.")
     if channels > MOST_CHANNELS:
         mistakes.add("alerts.emails", list(emails), f"A budget takes {MOST_CHANNELS} channels, Slack among them.")
+
+
+def _guard(settings: Settings, mistakes: Mistakes) -> None:
+    """Settings of a job that does not run."""
+    guard = settings.guard
+    if guard.enabled or mistakes.at("guard"):
+        return
+    if guard.apply:
+        rule = "There is no guard that could apply anything: spotrail:guard.enabled is false."
+        mistakes.add("guard.apply", guard.apply, rule)
+    if guard.webhook:
+        rule = "There is no guard that could tell it anything: spotrail:guard.enabled is false."
+        mistakes.add("guard.webhook", guard.webhook, rule)
 
 
 def _sentence(text: str) -> str:

@@ -44,6 +44,10 @@ RESERVATION: Final = pattern(
     r"(?:projects/[a-z][-a-z0-9:.]*/reservations/)?[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?(?:/[a-zA-Z0-9/-]+)?",
     "It must be the name of a reservation, or projects/<project>/reservations/<name>.",
 )
+SECRET_ID: Final = pattern(
+    r"[A-Za-z0-9_-]{1,255}",
+    "It must be the name of a secret of this project, not the URL itself (gcloud secrets create NAME --data-file=-).",
+)
 PREFIX: Final = pattern(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*/", "It must be a prefix that ends in /: tmp/.")
 BOOT_IMAGE: Final = pattern(
     r"projects/[a-z][-a-z0-9:.]*/global/images/(?:family/)?[a-z](?:[-a-z0-9]*[a-z0-9])?",
@@ -80,6 +84,11 @@ def container_image(value: str) -> str | None:
 def serving_image(value: str) -> str | None:
     """A container image, which serving cannot do without."""
     return container_image(value) if value else "A serving host runs an image: name:tag in the stack's registry."
+
+
+def job_image(value: str) -> str | None:
+    """A container image, which a job cannot do without."""
+    return container_image(value) if value else "The job runs an image: name:tag in the stack's registry."
 
 
 def full_image(value: str) -> str | None:

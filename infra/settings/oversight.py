@@ -40,8 +40,22 @@ class AlertSettings:
 @final
 @dataclass(frozen=True, kw_only=True)
 class GuardSettings:
-    """`spotrail:guard`: when a volume counts as idle."""
+    """`spotrail:guard`: the job that audits the project, and when an alert fires."""
 
+    enabled: bool = True
+    """Whether the job runs. Without it nobody finds what has no metrics, such as a volume that nobody has attached."""
+    apply: bool = False
+    """Whether it may lower throughput that is not used, and end slices past their `ttl`; else it only tells."""
+    every_hours: int = 1
+    """Hours between two runs: 1, 2, 3, 4 or 6."""
+    image: str = "guard:latest"
+    """Image of the job (`policies/Dockerfile`): `name:tag` in the stack's registry, or a full reference."""
+    window_days: int = 7
+    """Days of metrics that it looks at, 1 to 42; what is younger is not judged."""
+    webhook: str = ""
+    """Secret of Secret Manager that holds an https URL, which is told what was found; empty: none."""
+    idle_dollars: int = 50
+    """The alert fires when what is idle costs more than this a month, 1 to 1,000,000."""
     idle_percent: int = 5
     """A volume that is read at less than this part of its provisioned throughput is idle, 1 to 50."""
     idle_hours: int = 6

@@ -37,6 +37,8 @@ SEVERITY: Final = "severity"
 FIXED_LABELS: Final = ("owner", "env", "ttl", "managed-by", "role", "slice", "spotrail-size-gib")
 MOST_LABELS: Final = LABELS_LIMIT - 8
 MOST_GIB: Final = 65536
+GUARD_HOURS: Final = (1, 2, 3, 4, 6)
+"""Hours between two runs of the guard. Seldomer, and no alert could look back far enough to miss one."""
 
 
 def read(values: Mapping[str, object], *, env: str, project: str, mistakes: Mistakes) -> Settings:
@@ -189,6 +191,13 @@ def _alerts(part: Section) -> AlertSettings:
 
 def _guard(part: Section) -> GuardSettings:
     return GuardSettings(
+        enabled=part.flag("enabled"),
+        apply=part.flag("apply"),
+        every_hours=part.one_of("every_hours", GUARD_HOURS),
+        image=part.text("image", formats.job_image),
+        window_days=part.integer("window_days", 1, 42, "days"),
+        webhook=part.text("webhook", lambda value: formats.SECRET_ID(value) if value else None),
+        idle_dollars=part.integer("idle_dollars", 1, 1_000_000),
         idle_percent=part.integer("idle_percent", 1, 50, "%"),
         idle_hours=part.integer("idle_hours", 1, 23, "hours"),
     )

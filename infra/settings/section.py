@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import fields
 from decimal import Decimal
@@ -93,6 +93,14 @@ class Section:
         if number is None:
             return self._wrong(key, value, f"It must be a whole number, {span}.", least)
         return number if least <= number <= most else self._wrong(key, value, f"It must be {span}.", least)
+
+    def one_of(self, key: str, allowed: Sequence[int]) -> int:
+        """One of a few whole numbers."""
+        value, given = self._value(key, allowed[0])
+        number = whole(value)
+        if not given or number in allowed:
+            return int(value)
+        return self._wrong(key, value, f"It must be one of {', '.join(map(str, allowed))}.", allowed[0])
 
     def flag(self, key: str) -> bool:
         """True or false."""

@@ -144,6 +144,24 @@ def zoo(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
 
 
 @pytest.fixture(scope="session")
+def without_guard(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
+    """dev, where nobody looks for what has no metrics."""
+    return variant("dev", {"guard": {"enabled": False, "apply": False}})
+
+
+@pytest.fixture(scope="session")
+def seldom(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
+    """dev with a guard that runs every six hours."""
+    return variant("dev", {"guard": {"every_hours": 6}})
+
+
+@pytest.fixture(scope="session")
+def hooked(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
+    """dev with a webhook."""
+    return variant("dev", {"guard": {"webhook": "dev-guard-webhook"}})
+
+
+@pytest.fixture(scope="session")
 def extras(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
     """dev with everything that is there on request only: NAT, Slack, a CI repository, a node of the Cloud TPU API."""
     changes = {
@@ -151,6 +169,16 @@ def extras(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
         "slack_token": {"secure": "v1:c2VjcmV0:bm90LXJlYWw="},
         "alerts": {"slack_channel": "#ml-alerts"},
         "ci": {"repository": "acme/tpu-stacks"},
+        "slices": {"trainer": {"backend": "tpu-vm", "max_run_hours": None}},
+    }
+    return variant("dev", changes)
+
+
+@pytest.fixture(scope="session")
+def node(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
+    """dev with a node of the Cloud TPU API, and no guard."""
+    changes = {
+        "guard": {"enabled": False, "apply": False},
         "slices": {"trainer": {"backend": "tpu-vm", "max_run_hours": None}},
     }
     return variant("dev", changes)

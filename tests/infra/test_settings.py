@@ -84,6 +84,8 @@ def test_the_least_file_gets_every_default() -> None:
     assert found.budget.quota_project == "acme-tpu-dev"
     assert found.budget.current_thresholds == (Decimal("0.5"), Decimal("0.9"), Decimal(1))
     assert found.ci is None
+    assert (found.guard.enabled, found.guard.apply, found.guard.every_hours) == (True, False, 1)
+    assert (found.guard.image, found.guard.webhook, found.guard.window_days) == ("guard:latest", "", 7)
     assert (found.env, found.project, found.region) == ("dev", "acme-tpu-dev", "us-central1")
 
 
@@ -303,6 +305,18 @@ WRONG: list[tuple[str, Any, str]] = [
     ("ci", {"repository": "acme"}, r"ci\.repository is \"acme\"\n  It must be a GitHub repository: owner/name"),
     ("ci", {"repository": "acme/x", "branch": "main"}, r"ci\.branch is \"main\"\n  There is no such key"),
     ("guard.idle_percent", 51, r"It must be 1 to 50 %"),
+    ("guard.every_hours", 5, r"guard\.every_hours is 5\n  It must be one of 1, 2, 3, 4, 6\."),
+    ("guard.every_hours", "1h", r"It must be one of 1, 2, 3, 4, 6\."),
+    ("guard.every_hours", True, r"It must be one of 1, 2, 3, 4, 6\."),
+    ("guard.enabled", "yes", r"guard\.enabled is \"yes\"\n  It must be true or false"),
+    ("guard.schedule", "0 * * * *", r"There is no such key\. Keys: enabled, apply, every_hours"),
+    ("guard.image", "", r"The job runs an image"),
+    ("guard.image", "guard", r"It must say which version: guard:latest"),
+    ("guard.window_days", 0, r"It must be 1 to 42 days"),
+    ("guard.webhook", "https://hooks.example/x", r"It must be the name of a secret of this project, not the URL"),
+    ("guard.idle_dollars", 0, r"It must be 1 to 1,000,000"),
+    ("guard", {"enabled": False, "apply": True}, r"guard\.apply is true\n  There is no guard that could apply"),
+    ("guard", {"enabled": False, "webhook": "x"}, r"guard\.webhook is \"x\"\n  There is no guard that could tell"),
     ("buckets.temporary_prefix", "tmp", r"It must be a prefix that ends in /"),
     ("registry.name", "Images", r"It must be a repository id"),
     # secrets

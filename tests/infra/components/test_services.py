@@ -21,12 +21,23 @@ def hosts(graph) -> set[str]:
     return {one.inputs["service"] for one in graph.of("Service")}
 
 
-def test_a_stack_enables_what_it_calls(dev) -> None:
-    assert hosts(dev) == {f"{api}.googleapis.com" for api in BASE}
+def apis(*names: str) -> set[str]:
+    return {f"{name}.googleapis.com" for name in names}
 
 
-def test_the_tpu_api_and_token_exchange_are_enabled_on_request(dev, extras) -> None:
-    assert hosts(extras) - hosts(dev) == {"tpu.googleapis.com", "sts.googleapis.com"}
+def test_a_stack_enables_what_it_calls(without_guard) -> None:
+    assert hosts(without_guard) == apis(*BASE)
+
+
+def test_the_guard_is_scheduled_and_lists_nodes(dev, hooked) -> None:
+    """Nodes of the Cloud TPU API too: where the API is off, a project that has none could not be told apart."""
+    assert hosts(dev) == apis(*BASE, "cloudscheduler", "tpu")
+    assert hosts(hooked) - hosts(dev) == apis("secretmanager")
+
+
+def test_the_tpu_api_and_token_exchange_are_enabled_on_request(dev, extras, node) -> None:
+    assert hosts(extras) - hosts(dev) == apis("sts")
+    assert hosts(node) == apis(*BASE, "tpu")
 
 
 def test_an_api_outlives_the_stack(extras) -> None:
