@@ -35,12 +35,13 @@ MODELS: Final = ("on-demand", "spot", "cud-1y", "cud-3y")
 """As policies.prices.terms has them, which is imported only when a command runs."""
 
 book_option = click.option(
+    "--prices",
     "--book",
     "book_file",
     type=options.Readable(most=64),
     metavar="BOOK.csv",
     show_default="the one in the package",
-    help="The price book.",
+    help="The price book; --prices is its name in the other commands.",
 )
 
 

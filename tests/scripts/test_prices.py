@@ -114,9 +114,10 @@ def test_a_place_that_the_book_has_not_gets_no_price_of_another_region(prices: C
     assert "no on-demand price for storage.standard.capacity in mars1 or global (book of 2026-11-29)" in ran.stderr
 
 
-def test_a_book_without_the_spot_price_says_its_date(prices: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--prices", "--book"])
+def test_a_book_without_the_spot_price_says_its_date(prices: Command, tmp_path: Path, option: str) -> None:
     book = write(tmp_path / "book.csv", "tpu.v6e.chip,on-demand,us-east5,chip-hour,0,2.70,USD,2026-11-01,,high,a page")
-    ran = prices("show", "tpu.v6e.chip", "-l", "us-east5", "-m", "spot", "--book", str(book))
+    ran = prices("show", "tpu.v6e.chip", "-l", "us-east5", "-m", "spot", option, str(book))
     assert (ran.returncode, ran.stdout) == (4, "")
     assert "no spot price for tpu.v6e.chip in us-east5 or global (book of 2026-11-01)" in ran.stderr
     assert "it is priced there on-demand" in ran.stderr
