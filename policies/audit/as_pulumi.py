@@ -12,8 +12,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from policies.audit.links import GLOBAL, last, location_of, relative
-from policies.audit.reading import objects, said
+from policies.audit.links import GLOBAL, last, location_of
+from policies.audit.reading import link_of, objects
 from policies.audit.record import Item, Json, Part
 from policies.resources import Resource, ResourceOptions, Value
 
@@ -84,22 +84,6 @@ def as_pulumi(part: Part, item: Item, *, depends: Mapping[str, tuple[str, ...]] 
 def urn_of(type: str, link: str) -> str:
     """The URN under which the resource of that self link is known here."""
     return f"urn:pulumi:live::record::{type}::{link}"
-
-
-def link_of(item: Item) -> str:
-    """The self link of a resource without host and version; its name or id where it has none. Empty for neither."""
-    for key in ("selfLink", "name", "id"):
-        found = said(item, key)
-        if found:
-            return _relative(found)
-    return ""
-
-
-def _relative(found: str) -> str:
-    try:
-        return relative(found)
-    except ValueError:  # a URL with a bracket that does not close
-        return found
 
 
 def value_of(found: Json) -> Value:

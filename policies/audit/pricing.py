@@ -10,12 +10,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, final
 
-from policies.audit.as_pulumi import FORWARDING, INSTANCE, NAT, as_pulumi, link_of, urn_of
-from policies.audit.links import last, location_of, relative
-from policies.audit.reading import names, objects, said, shown, whole
+from policies.audit.as_pulumi import FORWARDING, INSTANCE, NAT, as_pulumi, urn_of
+from policies.audit.links import last, location_of
+from policies.audit.reading import link_of, linked, names, objects, said, shown, whole
 from policies.audit.record import Item, Json, Part, Record
 from policies.audit.states import BILLING_NODES, NODE_STATES, RUNNING, STOPPED
 from policies.errors import InputError
+from policies.estimate.capacity import Capacity, tpu_capacity, vm_capacity
 from policies.estimate.engine import price_or_reason
 from policies.estimate.market import Market
 from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
@@ -77,6 +78,11 @@ class Pricing:
         place = as_pulumi(Part.ROUTERS, router)
         market = self._used(ResourceUsage(vms=Decimal(vms)))
         return price_or_reason(replace(place, type=NAT, urn=urn_of(NAT, link_of(router))), market)
+
+    def capacity(self, part: Part, item: Item) -> Capacity | UnknownInput:
+        """The terms on which a node or an instance runs. Raises InputError where they contradict each other."""
+        terms = tpu_capacity if part is Part.NODES else vm_capacity
+        return terms(as_pulumi(part, item), self._alone)
 
     def throughput_rate(self, disk: Item) -> Amount | Unpriced:
         """What 1 MiB/s of that volume costs, so that waste and saving are exact products."""
@@ -162,7 +168,7 @@ def _users(address: Item) -> Iterator[str]:
     """The self links of what uses an address; a stand-in where it is in use and does not say by what."""
     status = said(address, "status")
     if status != UNUSED:
-        yield from map(relative, names(address, "users") or ((UNNAMED,) if status == "IN_USE" else ()))
+        yield from map(linked, names(address, "users") or ((UNNAMED,) if status == "IN_USE" else ()))
 
 
 def _user(link: str, addresses: Iterable[str]) -> Resource:

@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from policies.audit.links import relative
 from policies.audit.record import Item, Json
 from policies.errors import InputError
 
 _LONGEST: Final = 18
 """Digits of a number; an int64 has at most 19, and nothing here comes near."""
+
+
+def link_of(item: Item) -> str:
+    """The self link of a resource without host and version; its name or id where it has none. Empty for neither."""
+    return next((linked(found) for key in ("selfLink", "name", "id") if (found := said(item, key))), "")
+
+
+def linked(text: str) -> str:
+    """A link without host and version; what is no link comes back as it is."""
+    try:
+        return relative(text)
+    except ValueError:  # a URL with a bracket that does not close
+        return text
 
 
 def said(item: Json, *path: str) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from policies.audit.context import Context
+from policies.audit.context import Auditor, Context
+from policies.audit.model import AuditFinding, Verdict
 from policies.audit.pricing import Pricing
-from policies.audit.record import Item, Metric, Missing, Part, Record, Series, Window
+from policies.audit.record import Item, Kind, Metric, Missing, Part, Record, Series, Window
 from policies.audit.terms import Terms
 from policies.prices.book import PriceBook, load_book
 
@@ -52,7 +55,11 @@ def context(
 def zonal(collection: str, name: str, **fields: Any) -> dict[str, Any]:
     """A resource of a zone in the form of Compute v1, made long ago."""
     at = f"{URL}/zones/{ZONE}"
-    named = {"id": str(zlib.crc32(f"{collection}/{name}".encode())), "name": name, "selfLink": f"{at}/{collection}/{name}"}
+    named = {
+        "id": str(zlib.crc32(f"{collection}/{name}".encode())),
+        "name": name,
+        "selfLink": f"{at}/{collection}/{name}",
+    }
     return {**named, "zone": at, "creationTimestamp": OLD, "labels": {}} | fields
 
 
@@ -88,3 +95,50 @@ def node(name: str = "pod", accelerator: str = "v6e-8", **fields: Any) -> dict[s
         "createTime": "2026-11-01T12:00:00.123456789Z",
         "labels": {},
     } | fields
+
+
+def told(name: str, seen: Context) -> list[Verdict | AuditFinding]:
+    """Everything that the auditor of that module says."""
+    auditor: Auditor = import_module(f"policies.audit.auditors.{name}").AUDITOR
+    return list(auditor.look(seen))
+
+
+def verdict(name: str, seen: Context, resource: str = "") -> Verdict:
+    """The one verdict that the auditor of that module gives, or that on the resource of that name."""
+    found = [each for each in told(name, seen) if isinstance(each, Verdict) and resource in ("", each.name)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def findings(name: str, seen: Context) -> list[AuditFinding]:
+    """The findings of the auditor of that module."""
+    return [each for each in told(name, seen) if isinstance(each, AuditFinding)]
+
+
+def gauge(
+    labels: Mapping[str, str],
+    resource: Mapping[str, str],
+    values: Sequence[float],
+    *,
+    step: int = 3600,
+    end: datetime.datetime = END,
+    resource_type: str = "tpu.googleapis.com/GceTpuWorker",
+) -> Series:
+    """A gauge whose newest point ends at `end`; the values are in the order of time, the points newest first."""
+    ends = [end.timestamp() - step * back for back in range(len(values))]
+    return Series(
+        metric_labels=labels,
+        resource_type=resource_type,
+        resource_labels=resource,
+        kind=Kind.GAUGE,
+        whole=False,
+        starts=array("d", ends),
+        ends=array("d", ends),
+        values=array("d", reversed(values)),
+    )
+
+
+def duty(worker: str, *percents: float, chip: int = 0, step: int = 3600, end: datetime.datetime = END) -> Series:
+    """The duty cycles of one chip of a worker, one a step, the last one ending at `end`."""
+    where = {"resource_container": PROJECT, "location": ZONE, "worker_id": worker}
+    return gauge({"accelerator_id": str(chip)}, where, percents, step=step, end=end)

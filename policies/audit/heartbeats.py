@@ -1,0 +1,76 @@
+"""The heartbeats of training runs: the cheapest sign that a slice works, since the run writes it itself.
+
+A slice belongs to the run that its label `run` names. Without that label the newest heartbeat in the buckets of its
+stack (`<project>-<env>-...`) speaks for all slices of the stack that train: when it is stale, none of them trains.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+from policies.audit.reading import at, said
+from policies.audit.record import Item, Json, Part, Record
+from policies.audit.times import instant
+from policies.errors import InputError
+
+RUN: Final = "run"
+SERVING: Final = "serve"
+"""Role of a slice that trains nothing."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Heartbeat:
+    """The last sign of life of one run."""
+
+    run: str
+    """Empty where the object does not say it."""
+    bucket: str
+    time: datetime.datetime
+    own: bool = True
+    """Whether it is of the slice's own run, and not of its stack as a whole."""
+
+
+@final
+class Heartbeats:
+    """All heartbeats of a record. One that says no time is none."""
+
+    def __init__(self, record: Record) -> None:
+        found = (_heartbeat(item) for item in record.items(Part.HEARTBEATS))
+        self._all = sorted((each for each in found if each is not None), key=lambda each: each.time)
+        self._project = record.project
+
+    def of(self, labels: dict[str, str]) -> Heartbeat | None:
+        """The heartbeat of a slice with those labels; None where nothing says which it is."""
+        run = labels.get(RUN)
+        if run:
+            return next((each for each in reversed(self._all) if each.run == run), None)
+        env = labels.get("env")
+        if not env or labels.get("role") == SERVING:
+            return None
+        prefix = f"{self._project}-{env}-"
+        found = next((each for each in reversed(self._all) if each.bucket.startswith(prefix)), None)
+        return None if found is None else Heartbeat(run=found.run, bucket=found.bucket, time=found.time, own=False)
+
+
+def _heartbeat(item: Item) -> Heartbeat | None:
+    """The time is that of the object, by Google's clock; else the one that the run wrote."""
+    time = _time(item.get("updated")) or _time(at(item, "content", "time"))
+    if time is None:
+        return None
+    return Heartbeat(run=said(item, "content", "run"), bucket=said(item, "bucket"), time=time)
+
+
+def _time(found: Json) -> datetime.datetime | None:
+    """RFC 3339, or seconds of the epoch."""
+    try:
+        if isinstance(found, str):
+            return instant(found)
+        if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
+            return datetime.datetime.fromtimestamp(found, datetime.UTC)
+    except (InputError, ValueError, OverflowError, OSError):
+        return None
+    return None

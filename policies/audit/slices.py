@@ -1,0 +1,191 @@
+"""The verdict on a slice whose chips bill, whatever it is made of: a node, a machine, a group of machines.
+
+The first that holds: past its ttl; too young to say; no sign of life of its run; at work; no telemetry; idle.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from policies.audit.context import Context
+from policies.audit.duty import Activity, DutyCycles
+from policies.audit.heartbeats import Heartbeat, Heartbeats
+from policies.audit.model import RemedyKind, Since, Verdict, VerdictKind
+from policies.audit.record import Metric, Part
+from policies.audit.subjects import Subject
+from policies.audit.telling import if_seen, length, moment, priced, remedy, tell
+from policies.audit.ttl import LABEL, TtlError, end_of
+from policies.money import Amount
+
+SETTLING: Final = datetime.timedelta(minutes=30)
+"""For so long a slice may be READY and do nothing: it installs, compiles, restores."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slice:
+    """A slice whose chips bill."""
+
+    subject: Subject
+    labels: dict[str, str]
+    made: datetime.datetime
+    """From which its `ttl` counts."""
+    ready: datetime.datetime
+    """From which it could work: the last of its hosts."""
+    hosts: tuple[str, ...]
+    """Ids and names by which its workers are known."""
+    workers: int | None
+    """How many there must be; None where that is not known."""
+    cost: Amount | None
+    """What it bills a month; None where a price is missing."""
+    why: str = ""
+    """Why there is no price."""
+    ending: RemedyKind | None
+    """What ends it; None where nothing may be proposed."""
+    ending_text: str = ""
+    needs: tuple[Part, ...]
+    """Parts that must have been seen whole to say anything of it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judge:
+    """Judges the slices of one record."""
+
+    context: Context
+    duty: DutyCycles
+    heartbeats: Heartbeats
+
+    @classmethod
+    def of(cls, context: Context) -> Judge:
+        """The judge of a context."""
+        return cls(context=context, duty=DutyCycles(context.record), heartbeats=Heartbeats(context.record))
+
+    def verdict(self, slice: Slice) -> Verdict:
+        """The first that holds."""
+        checks: tuple[Callable[[Slice], Verdict | None], ...] = (self._expired, self._silent)
+        for check in checks:
+            found = check(slice)
+            if found is not None:
+                return found
+        return self._by_duty(slice)
+
+    def _expired(self, slice: Slice) -> Verdict | None:
+        try:
+            end = end_of(slice.labels[LABEL], slice.made) if slice.labels.get(LABEL) else None
+        except TtlError:  # told as a finding
+            end = None
+        if end is None or not end.over(self.context.now):
+            return None
+        message = f"its ttl of {end.ttl} ended {moment(end.at)}"
+        return self._wasteful(slice, VerdictKind.EXPIRED, message, end.at, Since.EXACT)
+
+    def _silent(self, slice: Slice) -> Verdict | None:
+        """A run that writes no heartbeat any more. That of a whole stack counts where no chip was seen at work."""
+        beat = self._heartbeat(slice)
+        age = self.context.now - slice.ready
+        if beat is None or age <= SETTLING or self._fresh(beat):
+            return None
+        if not beat.own and self._at_work(slice, self._activity(slice)):
+            return None
+        since = max(beat.time, slice.ready)
+        who = f"run {beat.run}" if beat.own or beat.run else f"any run in {beat.bucket}"
+        message = f"READY, last heartbeat of {who} {moment(beat.time)}"
+        needs = (Part.HEARTBEATS,)
+        return self._wasteful(slice, VerdictKind.IDLE_SLICE, message, since, Since.ESTIMATED, *needs)
+
+    def _by_duty(self, slice: Slice) -> Verdict:
+        context, now = self.context, self.context.now
+        activity, beat = self._activity(slice), self._heartbeat(slice)
+        end, age = context.record.window.end, now - slice.ready
+        if self._at_work(slice, activity):
+            return tell(context, slice.subject, VerdictKind.IN_USE, _worked(activity))
+        if age < context.terms.slice_idle:
+            message = f"READY for {length(age)}; judged after {length(context.terms.slice_idle)}"
+            return tell(context, slice.subject, VerdictKind.TOO_NEW, message)
+        recent = max(slice.ready, end - context.terms.slice_idle)
+        why = self._blind(slice, activity, recent, end)
+        if why and beat is not None and beat.own and self._fresh(beat):
+            message = f"run {beat.run}, last heartbeat {moment(beat.time)}; {why}"
+            return tell(context, slice.subject, VerdictKind.IN_USE, message)
+        if why:
+            return tell(context, slice.subject, VerdictKind.UNKNOWN_TELEMETRY, f"READY, {why}")
+        return self._idle(slice, activity, recent, beat)
+
+    def _idle(self, slice: Slice, activity: Activity, recent: datetime.datetime, beat: Heartbeat | None) -> Verdict:
+        window = self.context.record.window
+        quiet = max(slice.ready, window.start, activity.last_busy or window.start)
+        confidence = Since.AT_LEAST if quiet == window.start else Since.ESTIMATED
+        if activity.coverage(quiet, window.end) < self.context.terms.coverage:
+            quiet, confidence = recent, Since.AT_LEAST
+        seen = round(activity.coverage(quiet, window.end) * 100)
+        peak = (
+            f"at most {activity.peak:.1f} %"
+            if activity.last_busy is None
+            else f"{self.context.terms.duty_cycle} % or less"
+        )
+        message = f"READY, duty cycle {peak} since {moment(quiet)}, {seen} % seen"
+        if beat is not None and beat.own and self._fresh(beat):
+            message += f", though run {beat.run} writes heartbeats"
+        return self._wasteful(slice, VerdictKind.IDLE_SLICE, message, quiet, confidence, Metric.DUTY_CYCLE)
+
+    def _wasteful(
+        self,
+        slice: Slice,
+        kind: VerdictKind,
+        message: str,
+        since: datetime.datetime,
+        confidence: Since,
+        *needs: Part | Metric,
+    ) -> Verdict:
+        ending = remedy(slice.ending, slice.ending_text, slice.cost) if slice.ending else None
+        found = tell(
+            self.context,
+            slice.subject,
+            kind,
+            priced(message, slice.why),
+            waste=slice.cost,
+            since=since,
+            confidence=confidence,
+            remedy=ending,
+        )
+        return if_seen(self.context, found, *slice.needs, *needs)
+
+    def _blind(self, slice: Slice, activity: Activity, start: datetime.datetime, end: datetime.datetime) -> str:
+        """Why the duty cycles say nothing; empty where they do."""
+        if not self.context.record.seen(Metric.DUTY_CYCLE):
+            failed = self.context.record.failed(Metric.DUTY_CYCLE)
+            return f"duty cycles {'could not be read whole' if failed else 'were not asked for'}"
+        if not activity.workers:
+            return "no duty cycle in the window"
+        if slice.workers is not None and activity.workers < slice.workers:
+            return f"duty cycles of {activity.workers} of {slice.workers} workers only"
+        coverage = activity.coverage(start, end)
+        if coverage < self.context.terms.coverage:
+            return f"{round(coverage * 100)} % of its duty cycles present in the last {length(end - start)}"
+        return ""
+
+    def _activity(self, slice: Slice) -> Activity:
+        workers = self.duty.workers(slice.subject.location, slice.hosts)
+        return self.duty.activity(workers, self.context.terms.duty_cycle)
+
+    def _at_work(self, slice: Slice, activity: Activity) -> bool:
+        """Whether a chip worked in the last hour of the window, and after the slice was made."""
+        busy = activity.last_busy
+        return busy is not None and busy > max(
+            slice.ready, self.context.record.window.end - self.context.terms.slice_idle
+        )
+
+    def _heartbeat(self, slice: Slice) -> Heartbeat | None:
+        return self.heartbeats.of(slice.labels)
+
+    def _fresh(self, beat: Heartbeat) -> bool:
+        return self.context.now - beat.time <= self.context.terms.heartbeat
+
+
+def _worked(activity: Activity) -> str:
+    last_busy = activity.last_busy
+    return f"at work, duty cycle up to {activity.peak:.0f} %" + (f", last {moment(last_busy)}" if last_busy else "")
