@@ -42,15 +42,16 @@ class Operation:
         return bool(self.ended)
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """The effect of a change that changes nothing."""
 
 
 @final
 class Operations:
     """All operations of a world. Every call to any API counts as a tick of every operation that is under way.
 
-    So a change goes on while nobody polls it, and a test needs no sleep: it is done at the `polls`-th call after it.
+    So a change goes on while nobody polls it, and a test needs no sleep: it is done at the `polls`-th call after it,
+    with 0 at once.
     """
 
     def __init__(self, polls: int) -> None:
@@ -66,7 +67,7 @@ class Operations:
         target: str,
         now: str,
         finish: Callable[[], None],
-        undo: Callable[[], None] = _nothing,
+        undo: Callable[[], None] = nothing,
         target_id: str = "",
         request_id: str = "",
         prefix: str = "",
@@ -89,6 +90,8 @@ class Operations:
         self._all[operation.name] = operation
         if request_id:
             self._by_request[kind, target, request_id] = operation
+        if self.polls == 0:
+            _end(operation, now)
         return operation
 
     def asked_before(self, kind: str, target: str, request_id: str) -> Operation | None:
@@ -110,5 +113,9 @@ class Operations:
                 continue
             operation.left -= 1
             if operation.left <= 0:
-                operation.ended = now
-                (operation.undo if operation.error else operation.finish)()
+                _end(operation, now)
+
+
+def _end(operation: Operation, now: str) -> None:
+    operation.ended = now
+    (operation.undo if operation.error else operation.finish)()

@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from tests.google_cloud import compute_lists
+from tests.google_cloud import compute_changes, compute_lists, compute_operations, storage
 from tests.google_cloud.front import Front
 from tests.google_cloud.grpc_server import GrpcServer
 from tests.google_cloud.http_server import HttpServer, own_routes
@@ -20,7 +20,13 @@ from tests.google_cloud.world import World
 def served(world: World, port: int = 0) -> Iterator[str]:
     """Serve a world until the end of the block; `port` 0 takes a free one."""
     stopping = threading.Event()
-    routes = (*compute_lists.routes(), *own_routes())
+    routes = (
+        *compute_lists.routes(),
+        *compute_changes.routes(),
+        *compute_operations.routes(),
+        *storage.routes(),
+        *own_routes(),
+    )
     http = HttpServer(world, routes, stopping)
     front = Front(http.serve, port)
     grpc_server = GrpcServer(world, front.cut, stopping)

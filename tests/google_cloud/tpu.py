@@ -47,18 +47,18 @@ class Tpu:
         return _queued(self._world.get(Part.QUEUED_RESOURCES, request.name))
 
     def delete_node(self, request: Any, call: Call) -> Any:
-        """DELETING at once, gone when the operation is done."""
+        """DELETING at once, gone when the operation is done; what it was queued for is SUSPENDED then."""
         item = self._world.get(Part.NODES, request.name)
         before = item.get("state", "STATE_UNSPECIFIED")
         if before == "DELETING":
             raise Refusal(400, "failedPrecondition", f"Node {request.name} is being deleted.")
-        if item.get("queuedResource"):
-            message = f"Node {request.name} belongs to {item['queuedResource']}; delete that with force."
-            raise Refusal(400, "failedPrecondition", message)
         item["state"] = "DELETING"
 
         def finish() -> None:
             self._world.inventory[Part.NODES].pop(request.name, None)
+            queued = self._world.inventory[Part.QUEUED_RESOURCES].get(item.get("queuedResource", ""))
+            if queued is not None and queued["state"]["state"] == "ACTIVE":
+                queued["state"] = {"state": "SUSPENDED"}
 
         def undo() -> None:
             item["state"] = before
@@ -66,15 +66,15 @@ class Tpu:
         return self._start(request.name, call, finish, undo, "")
 
     def delete_queued_resource(self, request: Any, call: Call) -> Any:
-        """Refused while it has nodes, unless forced; with `force` its nodes go too."""
+        """Refused while it has nodes, unless forced or over: then its nodes go too."""
         name = request.name
         if (earlier := self._world.operations.asked_before("delete", name, request.request_id)) is not None:
             return _operation(earlier)
         item = self._world.get(Part.QUEUED_RESOURCES, name)
         before = dict(item.get("state", {}))
         nodes = [path for path in _node_paths(name, item) if path in self._world.inventory[Part.NODES]]
-        if before.get("state") in ("ACTIVE", "SUSPENDING") and not request.force:
-            raise Refusal(400, "failedPrecondition", f"Queued resource {name} is {before['state']}; delete with force.")
+        if nodes and before.get("state") not in ("ACCEPTED", "FAILED", "SUSPENDED") and not request.force:
+            raise Refusal(400, "failedPrecondition", f"Queued resource {name} has nodes; delete them, or use force.")
         item["state"] = {"state": "DELETING"}
 
         def finish() -> None:

@@ -22,12 +22,20 @@ def nobody() -> Any:
 
 def compute(endpoint: str, service: str) -> Any:
     """A client of Compute by its name: `Disks`, `ZoneOperations`."""
+    made = _transport(endpoint, service)
+    if not service.endswith("Operations"):
+        # Otherwise `operation.result()` polls Google itself, whatever host the client was given.
+        places = {"zone": "Zone", "region": "Region", "global": "Global"}
+        services = {f"{place}_operations": compute(endpoint, f"{name}Operations") for place, name in places.items()}
+        made._extended_operations_services = services
+    return getattr(compute_v1, f"{service}Client")(transport=made)
+
+
+def _transport(endpoint: str, service: str) -> Any:
     room = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in service).lstrip("_")
     transports = importlib.import_module(f"google.cloud.compute_v1.services.{room}.transports")
-    transport = getattr(transports, f"{service}RestTransport")
-    host = endpoint.removeprefix("http://")
-    client = getattr(compute_v1, f"{service}Client")
-    return client(transport=transport(host=host, url_scheme="http", credentials=nobody()))
+    make = getattr(transports, f"{service}RestTransport")
+    return make(host=endpoint.removeprefix("http://"), url_scheme="http", credentials=nobody())
 
 
 def channel(endpoint: str) -> grpc.Channel:

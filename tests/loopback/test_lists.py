@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from policies.audit.record import Part
-from tests.google_cloud.server import served
 from tests.google_cloud.world import World
 from tests.loopback.clients import compute, tpu
 
-NOW = datetime.datetime(2026, 11, 29, 12, tzinfo=datetime.UTC)
 ZONE = "us-central1-b"
-
-
-@pytest.fixture
-def world() -> World:
-    return World(now=NOW)
-
-
-@pytest.fixture
-def endpoint(world: World) -> Iterator[str]:
-    with served(world) as endpoint:
-        yield endpoint
 
 
 def disks(endpoint: str, size: int = 500) -> list[Any]:
