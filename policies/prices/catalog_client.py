@@ -109,7 +109,15 @@ class _Reader:
         request = billing_v1.ListServicesRequest(page_size=PAGE_SIZE)
         found: dict[str, str] = {}
         for page in _pages(self._client.list_services(request=request, **self._how).pages):
-            found.update({service.display_name: service.name for service in page.services})
+            for service in page.services:
+                if (
+                    found.setdefault(service.display_name, service.name) != service.name
+                    and service.display_name in wanted
+                ):
+                    raise CatalogError(
+                        f"the Cloud Billing Catalog has two services called {service.display_name}: "
+                        f"{found[service.display_name]} and {service.name}; nothing is refreshed"
+                    )
         absent = [name for name in wanted if name not in found]
         if absent:
             raise CatalogError(

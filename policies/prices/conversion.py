@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, final
 
+from policies.money import HOURS_PER_MONTH
 from policies.prices.sku import Pricing, Rate
 
 _GIB_IN_GB: Final = Decimal(2**30) / Decimal(10**9)
@@ -19,6 +20,7 @@ _FACTORS: Final = {
     # The catalogue has some memory by the decimal GB, while Google documents that a GB of memory is a GiB. Of the two
     # readings the dearer one is kept, so that no estimate is too low.
     ("GBy.h", "GiB-hour"): _GIB_IN_GB,
+    ("GiBy.h", "GiB-month"): Decimal(HOURS_PER_MONTH),
     ("GiBy.mo", "GiB-month"): Decimal(1),
     ("count", "1000-operations"): Decimal(1000),
     ("h", "IP-hour"): Decimal(1),

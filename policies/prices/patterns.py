@@ -12,6 +12,7 @@ from typing import Final, final
 from policies.prices.sku import Sku
 from policies.prices.terms import UNITS, PriceModel
 
+REGIONS: Final = "regions"
 TABLE: Final = Path(__file__).with_name("patterns.csv")
 
 
@@ -34,12 +35,23 @@ class Pattern:
     """The unit of the book."""
     source: str
     """Where the wording was seen."""
+    locations: str = ""
+    """`regions` where the price is none of multi-regions and dual-regions, which have their own; empty for all."""
 
     def __post_init__(self) -> None:
         if self.model not in (PriceModel.ON_DEMAND, PriceModel.SPOT):
             raise ValueError(f"{self.item}: {self.model.value} has no pattern; it is on-demand or spot")
         if self.unit not in UNITS:
             raise ValueError(f"{self.item}: {self.unit} is no unit of a price book")
+        if self.locations not in ("", REGIONS):
+            raise ValueError(f"{self.item}: locations is {self.locations!r}; it is empty or {REGIONS}")
+
+    def holds_in(self, place: str) -> bool:
+        """Whether the price of a fitting SKU is one of that place: a zone, a region, a multi-region, or `global`.
+
+        A global price of regions is none of `global`, where the book looks for multi-regions too.
+        """
+        return self.locations != REGIONS or "-" in place
 
     def fits(self, sku: Sku) -> bool:
         """Whether the price of `sku` is a price of the item, bought in the model of the pattern."""
@@ -68,5 +80,6 @@ def _pattern(row: dict[str, str]) -> Pattern:
         groups=frozenset(row["resource_group"].split("|")),
         description=re.compile(row["description"]),
         unit=row["pricing_unit"],
+        locations=row["locations"],
         source=row["source"],
     )

@@ -138,7 +138,10 @@ def _check_services(
 def _differences(
     book: PriceBook, pattern: Pattern, found: Mapping[str, Answer], day: datetime.date
 ) -> Iterable[Difference]:
-    places = sorted({*book.locations_of(pattern.item, pattern.model), *found}) or [ANYWHERE]
+    named = {*book.locations_of(pattern.item, pattern.model), *found}
+    places = sorted(filter(pattern.holds_in, named))
+    if not places:
+        yield _difference(book, pattern, ANYWHERE, (), None, day)
     for place in places:
         # A row of a zone gets the price of its region, which is all that the catalogue has.
         answer = next((found[where] for where in price_locations(place) if where in found), None)

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, final
 
-_BOUND: Final = re.compile(r"\b(?:Commitment|Flex[- ]?start|Calendar Mode|Defined Duration|DWS)\b", re.IGNORECASE)
-"""Commitments and Dynamic Workload Scheduler: their own prices, and beside the on-demand ones in the catalogue."""
+_BOUND: Final = re.compile(
+    r"\b(?:Commit(?:ments?|ted)|for \d+ Years?|Reserv(?:ed|ations?)|Sole[- ]Tenancy|Flex[- ]?start|Calendar Mode|"
+    r"Defined Duration|DWS|Dynamic Workload)\b",
+    re.IGNORECASE,
+)
+"""Commitments, reservations, sole tenancy, Dynamic Workload Scheduler: prices of their own beside on-demand ones."""
 _EVER: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _SPOT: Final = re.compile(r"\b(?:Spot|Preemptible)\b", re.IGNORECASE)
 
@@ -58,7 +62,7 @@ class Sku:
 
     @property
     def bound(self) -> bool:
-        """Whether it is a commitment or a reservation in time."""
+        """Whether it is a commitment, a reservation or sold on other terms than on demand and spot."""
         return bool(_BOUND.search(self.description)) or self.usage_type.startswith("Commit")
 
     @property

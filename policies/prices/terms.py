@@ -27,6 +27,7 @@ UNITS: Final = frozenset(
         "1000-objects-month",
         "1000-operations",
         "GB-month",
+        "GHz-second",
         "GiB",
         "GiB-hour",
         "GiB-month",
@@ -43,6 +44,7 @@ UNITS: Final = frozenset(
         "million",
         "vCPU-hour",
         "vCPU-second",
+        "version-month",
     }
 )
 """Every unit that a price is for. GiB, MiB/s and TiB are binary; only artifact storage is billed in decimal GB."""

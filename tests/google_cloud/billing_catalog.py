@@ -79,6 +79,8 @@ class Catalogue:
 
     skus: Mapping[str, Sequence[billing_v1.Sku]]
     """By display name of the service."""
+    twins: bool = False
+    """List every service a second time under another id."""
     page_size: int = 5000
     """The most that a page has, whatever is asked for."""
     failures: list[grpc.StatusCode] = field(default_factory=list)
@@ -99,6 +101,8 @@ class Catalogue:
     def services(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._enter("ListServices", request, context)
         found = [billing_v1.Service(name=IDS[name], display_name=name) for name in self.skus]
+        if self.twins:
+            found += [billing_v1.Service(name=f"{one.name}-TWIN", display_name=one.display_name) for one in found]
         start, end, token = self._page(request, len(found))
         return billing_v1.ListServicesResponse(services=found[start:end], next_page_token=token)
 

@@ -204,6 +204,8 @@ def test_an_id_that_is_none_is_refused() -> None:
         # A GiB is 1.073741824 GB.
         ("GBy.h", "GiB-hour", "0.01", "0.01073741824"),
         ("GiBy.mo", "GiB-month", "0.02", "0.02"),
+        # Some pages have the price of an hour: x 730.
+        ("GiBy.h", "GiB-month", "0.000027397", "0.01999981"),
         ("mo", "MiB/s-month", "0.12", "0.12"),
         ("mo", "IOPS-month", "0.005", "0.005"),
         ("GiBy", "GiB", "0.045", "0.045"),

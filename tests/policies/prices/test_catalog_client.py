@@ -117,6 +117,10 @@ def test_patience_ends() -> None:
         (Catalogue(skus={COMPUTE: TWELVE}, failures=[grpc.StatusCode.INTERNAL]), "500"),
         (Catalogue(skus={COMPUTE: TWELVE}, garbage=True), "Cloud Billing Catalog failed"),
         (Catalogue(skus={COMPUTE: TWELVE}, looping=True), "the same page again and again"),
+        (
+            Catalogue(skus={COMPUTE: TWELVE}, twins=True),
+            "two services called Compute Engine: services/6F81-5844-456A and",
+        ),
         (Catalogue(skus={"Networking": TWELVE}), "no service called Compute Engine among its 1"),
     ],
 )

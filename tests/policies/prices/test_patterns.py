@@ -51,6 +51,9 @@ WORDINGS = [
     ("Compute", "CPU", "E2 Instance Core running in Americas", "instance.e2.vcpu", ON_DEMAND),
     ("Compute", "RAM", "Spot Preemptible E2 Instance Ram running in Paris", "instance.e2.memory", SPOT),
     ("Compute", "N1Standard", "N1 Predefined Instance Core running in Americas", "instance.n1.vcpu", ON_DEMAND),
+    ("Compute", "CPU", "Compute optimized Core running in Americas", "instance.c2.vcpu", ON_DEMAND),
+    ("Compute", "RAM", "Spot Preemptible Compute optimized Ram running in Paris", "instance.c2.memory", SPOT),
+    ("Compute", "CPU", "T2D AMD Instance Core running in Iowa", "instance.t2d.vcpu", ON_DEMAND),
     ("Compute", "RAM", "N2D AMD Instance Ram running in Iowa", "instance.n2d.memory", ON_DEMAND),
     ("Network", "IpAddress", "External IP Charge on a Standard VM", "network.ip.in-use", ON_DEMAND),
     ("Network", "IpAddress", "External IP Charge on a Spot Preemptible VM", "network.ip.in-use", SPOT),
@@ -63,7 +66,15 @@ WORDINGS = [
     ("Storage", "RegionalOps", "Regional Standard Class A Operations", "storage.standard.class-a", ON_DEMAND),
     ("Storage", "NearlineOps", "Nearline Data Retrieval", "storage.nearline.retrieval", ON_DEMAND),
 ]
+UNPRICED = ("c2", "t2a", "t2d")
 TRAPS = [
+    ("Compute", "TPU", "Reserved TpuV6e in Ohio"),
+    ("Compute", "TPU", "TpuV6e Reservation in Ohio"),
+    ("Compute", "TPU", "Committed use v1: TpuV6e in Ohio"),
+    ("Compute", "TPU", "TpuV6e in Ohio for 3 Years"),
+    ("Compute", "TPU", "Sole-Tenancy TpuV6e in Ohio"),
+    ("Compute", "TPU", "Dynamic Workload TpuV6e in Ohio"),
+    ("Compute", "CPU", "Compute optimized Sole Tenancy Core running in Iowa"),
     ("Compute", "CPU", "Commitment v1: E2 Cpu in Americas for 1 Year"),
     ("Compute", "CPU", "E2 Custom Instance Core running in Americas"),
     ("Compute", "CPU", "N2 Sole Tenancy Instance Core running in Americas"),
@@ -79,6 +90,10 @@ TRAPS = [
     ("Storage", "RegionalStorage", "Standard Storage Iowa/South Carolina Dual-region"),
     ("Network", "Nat", "Networking Private Nat Gateway Uptime"),
 ]
+
+
+def series_of(item: str) -> str:
+    return item.split(".")[1]
 
 
 def fitting(family: str, group: str, description: str) -> list[tuple[str, PriceModel]]:
@@ -107,7 +122,38 @@ def test_each_item_has_one_pattern_a_model() -> None:
 
 def test_every_pattern_is_of_an_item_of_the_shipped_book_in_its_unit() -> None:
     units = {(price.item, price.model): price.unit for price in shipped_book().rows}
-    assert {(one.item, one.model): one.unit for one in patterns()}.items() <= units.items()
+    asked = {(one.item, one.model): one.unit for one in patterns() if series_of(one.item) not in UNPRICED}
+    assert asked.items() <= units.items()
+
+
+def test_series_without_a_price_are_asked_for_too() -> None:
+    """The book has none of them yet; a refresh adds them."""
+    priced = {price.item for price in shipped_book().rows}
+    for series in UNPRICED:
+        units = {(one.item, one.model): one.unit for one in patterns() if series_of(one.item) == series}
+        assert units == {
+            (f"instance.{series}.{part}", model): unit
+            for part, unit in (("vcpu", "vCPU-hour"), ("memory", "GiB-hour"))
+            for model in (ON_DEMAND, SPOT)
+        }
+        assert not {item for item, _ in units} & priced
+
+
+@pytest.mark.parametrize(
+    ("place", "holds"),
+    [
+        ("us-central1", True),
+        ("us-central1-b", True),
+        ("global", False),
+        ("us", False),
+        ("nam4", False),
+        ("asia1", False),
+    ],
+)
+def test_the_price_of_regions_is_none_of_multi_regions(place: str, holds: bool) -> None:
+    by_item = {one.item: one for one in patterns()}
+    assert by_item["storage.standard.class-a"].holds_in(place) is holds
+    assert by_item["storage.standard.capacity"].holds_in(place)
 
 
 def test_every_pattern_says_where_its_wording_comes_from() -> None:
@@ -119,6 +165,7 @@ def test_every_pattern_says_where_its_wording_comes_from() -> None:
     [
         ("model", PriceModel.CUD_1Y, "cud-1y has no pattern; it is on-demand or spot"),
         ("unit", "GiB-year", "GiB-year is no unit"),
+        ("locations", "zones", "locations is 'zones'; it is empty or regions"),
     ],
 )
 def test_a_row_that_cannot_be_is_refused(field: str, value: object, words: str) -> None:

@@ -165,6 +165,39 @@ def test_an_item_that_is_nowhere_is_said_to_be_missing(tmp_path: Path) -> None:
     assert (one.outcome, one.old, one.new) == (Outcome.KEPT, (), ())
 
 
+def test_a_global_price_of_regions_leaves_multi_regions_alone(tmp_path: Path) -> None:
+    rows = "".join(
+        f"storage.standard.class-a,on-demand,{place},1000-operations,0,{price},USD,2026-05-01,,high,a page\n"
+        for place, price in (("us-east5", "0.005"), ("us", "0.01"), ("nam4", "0.01"))
+    )
+    book = load_book(write_book(tmp_path, rows))
+    asked = dataclasses.replace(
+        pattern("storage.standard.class-a", "Regional Class A", unit="1000-operations"), locations="regions"
+    )
+    operations = sku("A", "Regional Class A", "0.000006", regions=("global",), unit="count")
+    found = refresh(book, {"Compute Engine": (operations,)}, (asked,), NOW)
+    assert {one.location: one.outcome for one in found.differences} == {"us-east5": Outcome.CHANGED}
+    assert found.untouched == 2
+    assert {line.location: line.unit_price for line in found.lines} == {
+        "us-east5": Decimal("0.006"),
+        "us": Decimal("0.01"),
+        "nam4": Decimal("0.01"),
+    }
+
+
+def test_a_global_price_of_regions_finds_no_place_in_an_empty_book(tmp_path: Path) -> None:
+    book = load_book(
+        write_book(tmp_path, "network.nat.data,on-demand,global,GiB,0,0.045,USD,2026-05-01,,high,a page\n")
+    )
+    asked = dataclasses.replace(
+        pattern("storage.standard.class-a", "Regional Class A", unit="1000-operations"), locations="regions"
+    )
+    operations = sku("A", "Regional Class A", "0.000006", regions=("global",), unit="count")
+    found = refresh(book, {"Compute Engine": (operations,)}, (asked,), NOW)
+    assert [(one.location, one.outcome) for one in found.differences] == [(ANYWHERE, Outcome.KEPT)]
+    assert [line.item for line in found.lines] == ["network.nat.data"]
+
+
 def test_graduated_prices_are_compared_step_by_step(book: PriceBook) -> None:
     assert (
         difference(refreshed(book, CHIP, INTERNET), "transfer.internet.worldwide", "us-east5").outcome is Outcome.SAME
