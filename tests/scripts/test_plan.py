@@ -68,10 +68,11 @@ def test_the_parts_add_up_to_the_last_digit(document: dict[str, Any]) -> None:
 
 def test_dev_is_priced_as_by_hand(planned: Callable[..., dict[str, Any]]) -> None:
     """v6e-8 spot: 8 x 0.59266 x 730; boot 100 x 0.08. Head: (4 x 0.02181159 + 16 x 0.00292353) x 730 + 50 x 0.10.
-    Volume: 200 x 0.08 + 1200 x 0.12. Snapshot: at most 200 x 0.05. Two alert policies of one condition: 2 x 1.50."""
+    Volume: 200 x 0.08 + 1200 x 0.12. Snapshot: at most 200 x 0.05. Four alert policies of one condition: 4 x 1.50.
+    One job that wakes the guard: 0.10."""
     chips = 8 * Decimal("0.59266") * 730
     head = (4 * Decimal("0.02181159") + 16 * Decimal("0.00292353")) * 730 + 5
-    assert Decimal(planned("dev")["monthly"]) == chips + 8 + head + (16 + 144) + 10 + 3
+    assert Decimal(planned("dev")["monthly"]) == chips + 8 + head + (16 + 144) + 10 + 6 + Decimal("0.10")
 
 
 def test_prod_counts_every_chip_once(planned: Callable[..., dict[str, Any]]) -> None:
