@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Final
 
 from policies.estimate.location import locate
@@ -14,6 +15,11 @@ from policies.resources import Opaque, Resource
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 METERED_VMS: Final = 32
 """Above so many VMs the gateway bills a flat hour."""
+PORTS: Final = 64_512
+"""Of one address. Source: https://cloud.google.com/nat/docs/ports-and-addresses"""
+STATIC_PORTS: Final = 64
+DYNAMIC_PORTS: Final = 32
+"""What each VM gets where nothing is said; where allocation is dynamic, at least."""
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
@@ -38,7 +44,19 @@ def _parts(resource: Resource, market: Market, location: str) -> Iterator[Part]:
     elif isinstance(allocated, Opaque):
         yield unknown(allocated, "natIpAllocateOption", decides="whether it has an address of its own")
     elif allocated == "AUTO_ONLY":
-        yield market.line("address", "network.ip.in-use", 1, "IP-hour", location, note="one at least")
+        yield _addresses(resource, market, location, int(usage.vms))
+
+
+def _addresses(resource: Resource, market: Market, location: str, vms: int) -> Part:
+    """The addresses that Google takes by itself: so many that each VM has its ports."""
+    dynamic = resource.flag("enableDynamicPortAllocation")
+    ports = resource.integer("minPortsPerVm")
+    for path, found in (("enableDynamicPortAllocation", dynamic), ("minPortsPerVm", ports)):
+        if isinstance(found, Opaque):
+            return unknown(found, path, decides="how many addresses the gateway takes")
+    each = ports if isinstance(ports, int) and ports else DYNAMIC_PORTS if dynamic else STATIC_PORTS
+    note = f"{PORTS:,} ports an address, {each:,} for each VM"
+    return market.line("address", "network.ip.in-use", ceil(vms * each / PORTS), "IP-hour", location, note=note)
 
 
 PRICED: Final = Priced(types=(NAT,), price=price)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from policies.estimate.disk_sizes import SNAPSHOT, snapshot_gib, source_disk_gib
+from policies.estimate.disk_sizes import DISK_TYPES, SNAPSHOT, snapshot_gib, source_disk_gib
 from policies.estimate.location import locate, nearest_multi_region, segment_after
 from policies.estimate.market import Market, Part, bill, field_of, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
@@ -79,12 +79,13 @@ def _origin(resource: Resource, market: Market) -> str | UnknownInput:
     found = locate(resource, market.resources, "zone", decides="where it is stored")
     if isinstance(found, str):
         return found
-    disks = market.resources.references(resource, "sourceDisk", "gcp:compute/disk:Disk")
+    disks = market.resources.references(resource, "sourceDisk", *DISK_TYPES)
     if disks:
-        return locate(disks[0], market.resources, "zone", decides="where it is stored")
+        return locate(disks[0], market.resources, "zone", "region", decides="where it is stored")
     source = resource.text("sourceDisk")
-    zone = segment_after(source, "zones") if isinstance(source, str) else None
-    return zone.lower() if zone else found
+    named = (segment_after(source, key) for key in ("zones", "regions")) if isinstance(source, str) else ()
+    place = next((place for place in named if place), None)
+    return place.lower() if place else found
 
 
 PRICED: Final = Priced(types=(SNAPSHOT, IMAGE), price=price)

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -165,7 +166,8 @@ def test_the_whole_description_counts() -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("family", "Storage"), ("group", "GPU")])
 def test_family_and_group_must_fit(field: str, value: str) -> None:
-    assert read(dataclasses.replace(CHIP, **{field: value})) == {}
+    change: dict[str, Any] = {field: value}
+    assert read(dataclasses.replace(CHIP, **change)) == {}
 
 
 def test_the_latest_price_that_holds_already_is_taken() -> None:
@@ -214,7 +216,7 @@ def test_an_id_that_is_none_is_refused() -> None:
 )
 def test_units(usage_unit: str, unit: str, by_usage_unit: str, by_unit: str) -> None:
     steps = steps_of(pricing(by_usage_unit, unit=usage_unit), unit, "USD")
-    assert steps.tiers == ((0, Decimal(by_unit)),)
+    assert steps.tiers == ((Decimal(0), Decimal(by_unit)),)
     assert bool(steps.note) is (usage_unit == "GBy.h")
 
 
@@ -261,7 +263,7 @@ def test_free_steps_at_the_start_are_left_out_and_graduated_ones_kept(
 
 def test_the_steps_of_operations_are_by_the_thousand() -> None:
     assert steps_of(pricing("0.005", "0.004", unit="count"), "1000-operations", "USD").tiers == (
-        (0, Decimal(5)),
+        (Decimal(0), Decimal(5)),
         (Decimal("0.1"), Decimal(4)),
     )
 

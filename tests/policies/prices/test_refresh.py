@@ -206,8 +206,8 @@ def test_graduated_prices_are_compared_step_by_step(book: PriceBook) -> None:
     one = difference(refreshed(book, CHIP, other), "transfer.internet.worldwide", "us-east5")
     assert one.outcome is Outcome.CHANGED
     assert [(line.from_quantity, line.unit_price) for line in one.new] == [
-        (0, Decimal("0.12")),
-        (1024, Decimal("0.10")),
+        (Decimal(0), Decimal("0.12")),
+        (Decimal(1024), Decimal("0.10")),
     ]
 
 

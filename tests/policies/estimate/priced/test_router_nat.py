@@ -59,3 +59,28 @@ def test_how_its_address_is_allocated_decides_whether_it_bills(
 
 def test_no_region_no_price(make: Make, price_first: Callable[..., ResourceEstimate]) -> None:
     assert [part.path for part in price_first(make(NAT)).unknown] == ["region"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "addresses"),
+    [
+        ({}, 1),
+        # 1,000 x 64 of 64,512 ports; x 65 is more than one address has
+        ({"minPortsPerVm": 65}, 2),
+        ({"minPortsPerVm": 4096}, 64),
+        ({"enableDynamicPortAllocation": True}, 1),
+    ],
+)
+def test_a_gateway_takes_as_many_addresses_as_its_ports_need(
+    make: Make, price_first: Callable[..., ResourceEstimate], changes: dict[str, bool | int], addresses: int
+) -> None:
+    found = price_first(make(NAT, inputs={**INPUTS, **changes}), it={"vms": "1000"})
+    assert [line.quantity for line in found.components if line.name == "address"] == [Decimal(addresses)]
+
+
+@pytest.mark.parametrize("path", ["minPortsPerVm", "enableDynamicPortAllocation"])
+def test_ports_that_nobody_can_see_leave_the_addresses_unknown(
+    make: Make, price_first: Callable[..., ResourceEstimate], path: str
+) -> None:
+    found = price_first(make(NAT, inputs={**INPUTS, path: UNKNOWN}), it={"vms": "1000"})
+    assert [part.path for part in found.unknown] == [path]

@@ -129,3 +129,12 @@ def test_an_image_bills_like_a_snapshot(make: Make, price_first: PriceFirst) -> 
     assert (found.title, found.amount.monthly) == ("image", Decimal(10))
     sized = price_first(make(IMAGE, inputs={"diskSizeGb": 20, "storageLocations": ("us",)}))
     assert sized.amount.monthly == Decimal(1)
+
+
+def test_a_snapshot_of_a_disk_in_two_zones_is_stored_near_its_region(make: Make, price_first: PriceFirst) -> None:
+    disk = make("gcp:compute/regionDisk:RegionDisk", "pair", {"name": "pair", "region": "us-central1", "size": 200})
+    found = price_first(make(SNAPSHOT, inputs={"sourceDisk": "pair"}), disk)
+    # 200 x 0.065
+    assert (found.location, found.amount.monthly) == ("us", Decimal(13))
+    elsewhere = {"sourceDisk": "projects/p/regions/us-east5/disks/gone", "labels": {"spotrail-size-gib": "200"}}
+    assert price_first(make(SNAPSHOT, inputs=elsewhere)).amount.monthly == Decimal(13)
