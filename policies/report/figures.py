@@ -25,7 +25,7 @@ def counted(number: int, noun: str) -> str:
     """`network`, `4 service accounts`, `2 resource policies`."""
     if number == 1:
         return noun
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{number} {noun}s"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{number:,} {noun}s"
 
 
 def rules_passed(number: int) -> str:

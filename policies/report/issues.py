@@ -106,7 +106,7 @@ def _counted(number: Counter[Standing]) -> Iterator[str]:
         Standing.UNDECIDED: "cannot be decided",
         Standing.WAIVED: "waived",
     }
-    yield from (f"{number[standing]} {word}" for standing, word in words.items() if number[standing])
+    yield from (f"{number[standing]:,} {word}" for standing, word in words.items() if number[standing])
 
 
 def _s(number: int) -> str:

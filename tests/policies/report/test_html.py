@@ -273,3 +273,22 @@ def test_a_large_stack_is_drawn_in_steps(
     assert len(browser.run(NAMES)) == 400
     assert browser.run(search("llama-0999")) == ["1 of 1000 resources", ["llama-0999"]]
     assert browser.run("document.getElementById('more').hidden") is True
+
+
+def test_many_findings_leave_the_resources_in_sight(
+    stack_report: StackReport, browser: Browser, tmp_path: Path
+) -> None:
+    """Of 1,234 findings 100 are shown, the gravest, and the others on a click."""
+    (one, *_) = stack_report.findings
+    findings = tuple(dataclasses.replace(one, message=f"finding {number}") for number in range(1234))
+    page = tmp_path / "many.html"
+    page.write_text(stack_html(dataclasses.replace(stack_report, findings=findings, budgets=())), encoding="utf-8")
+    browser.open(page)
+    assert browser.run("document.querySelectorAll('#findings tbody tr').length") == 100
+    assert browser.run("document.querySelector('#rest summary').textContent") == "1,134 more findings"
+    height = "document.getElementById('resources').getBoundingClientRect().top"
+    closed = browser.run(height)
+    browser.run("document.querySelector('#rest summary').click()")
+    assert browser.run(height) > 2 * closed
+    assert browser.run("document.querySelectorAll('#rest tbody tr').length") == 1134
+    assert "1,234 failed" in browser.run("document.querySelector('header').textContent")
