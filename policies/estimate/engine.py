@@ -85,10 +85,13 @@ def compare_spot(
         return None
     again = tuple(price_or_reason(found.resource, dear) for found in on_spot)
     missing = any(part.item.startswith(TPU_ITEMS) for found in again for part in found.unpriced)
-    chips = (line.amount for found in again for line in found.components if line.item.startswith(TPU_ITEMS))
+    chips = [line for found in on_spot for line in found.components if line.item.startswith(TPU_ITEMS)]
+    dearer = total(line.amount for found in again for line in found.components if line.item.startswith(TPU_ITEMS))
+    # A cluster may have pools on both terms: those that are on demand already are no part of the comparison.
+    others = total(line.amount for line in chips if not line.spot)
     return SpotComparison(
-        spot=total(line.amount for found in on_spot for line in found.components if _is_spot_chip(line)),
-        on_demand=None if missing else total(chips),
+        spot=total(line.amount for line in chips if line.spot),
+        on_demand=None if missing else dearer - others,
     )
 
 

@@ -297,3 +297,17 @@ def test_the_price_of_a_large_stack_is_linear(make: Make, book: PriceBook) -> No
     seconds(500)
     # Ten times the resources: a quadratic step anywhere would take a hundred times as long.
     assert min(seconds(5000), seconds(5000)) < 30 * seconds(500)
+
+
+def test_pools_on_demand_are_no_part_of_what_spot_saves(make: Make, book: PriceBook) -> None:
+    config = {"machineType": "ct6e-standard-4t", "diskType": "pd-balanced", "diskSizeGb": 50}
+    pools = tuple(
+        {"name": name, "nodeCount": 4, "nodeConfig": {**config, "spot": name == "cheap"}} for name in ("cheap", "dear")
+    )
+    cluster = make("gcp:container/cluster:Cluster", "gke", {"location": "us-central1-b", "nodePools": pools})
+    resources = ResourceSet((cluster,))
+    found = compare_spot(estimate(resources, Usage(), book, AS_OF), resources, Usage(), book, AS_OF)
+    assert found is not None
+    assert found.on_demand is not None
+    # 16 x 0.60 x 730, and the same 16 x 2.70 x 730
+    assert (found.spot.monthly, found.on_demand.monthly) == (Decimal(7008), Decimal(31536))
