@@ -1,6 +1,7 @@
 """The heartbeats of training runs: the cheapest sign that a slice works, since the run writes it itself.
 
-A slice belongs to the run that its label `run` names. Without that label the newest heartbeat in the buckets of its
+A slice belongs to the run that its label `run` names; of a heartbeat too old to be read, the folders that it lies in
+say the run. Without that label the newest heartbeat in the buckets of its
 stack (`<project>-<env>-...`) speaks for all slices of the stack that train: when it is stale, none of them trains.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from policies.audit.reading import at, said
@@ -30,6 +31,8 @@ class Heartbeat:
     """Empty where the object does not say it."""
     bucket: str
     time: datetime.datetime
+    folders: tuple[str, ...] = ()
+    """Where it lies, for one that does not say its run."""
     own: bool = True
     """Whether it is of the slice's own run, and not of its stack as a whole."""
 
@@ -47,13 +50,19 @@ class Heartbeats:
         """The heartbeat of a slice with those labels; None where nothing says which it is."""
         run = labels.get(RUN)
         if run:
-            return next((each for each in reversed(self._all) if each.run == run), None)
+            return next((each for each in reversed(self._all) if _is_of(each, run)), None)
         env = labels.get("env")
         if not env or labels.get("role") == SERVING:
             return None
         prefix = f"{self._project}-{env}-"
         found = next((each for each in reversed(self._all) if each.bucket.startswith(prefix)), None)
-        return None if found is None else Heartbeat(run=found.run, bucket=found.bucket, time=found.time, own=False)
+        return None if found is None else replace(found, own=False)
+
+
+def _is_of(beat: Heartbeat, run: str) -> bool:
+    """Labels are lower case, whatever the run is called."""
+    named = (beat.run,) if beat.run else beat.folders
+    return run.lower() in (name.lower() for name in named)
 
 
 def _heartbeat(item: Item) -> Heartbeat | None:
@@ -61,7 +70,8 @@ def _heartbeat(item: Item) -> Heartbeat | None:
     time = _time(item.get("updated")) or _time(at(item, "content", "time"))
     if time is None:
         return None
-    return Heartbeat(run=said(item, "content", "run"), bucket=said(item, "bucket"), time=time)
+    folders = tuple(said(item, "name").split("/")[:-1])
+    return Heartbeat(run=said(item, "content", "run"), bucket=said(item, "bucket"), time=time, folders=folders)
 
 
 def _time(found: Json) -> datetime.datetime | None:

@@ -65,6 +65,14 @@ def labels_of(item: Json) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((str(key), value) for key, value in found.items() if isinstance(value, str)))
 
 
+def word(item: Item, key: str) -> str:
+    """The text of a field; empty where it is absent. Raises InputError for anything else."""
+    found = item.get(key)
+    if found is None or isinstance(found, str):
+        return found or ""
+    raise InputError(f"{key} is {shown(found)}; it must be text")
+
+
 def text(item: Item, key: str) -> str:
     """The text of a field that must be there. Raises InputError otherwise."""
     found = item.get(key)

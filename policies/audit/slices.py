@@ -12,7 +12,7 @@ from typing import Final, final
 
 from policies.audit.context import Context
 from policies.audit.duty import Activity, DutyCycles
-from policies.audit.heartbeats import Heartbeat, Heartbeats
+from policies.audit.heartbeats import RUN, Heartbeat, Heartbeats
 from policies.audit.model import RemedyKind, Since, Verdict, VerdictKind
 from policies.audit.record import Metric, Part
 from policies.audit.subjects import Subject
@@ -92,7 +92,7 @@ class Judge:
         if not beat.own and self._at_work(slice, self._activity(slice)):
             return None
         since = max(beat.time, slice.ready)
-        who = f"run {beat.run}" if beat.own or beat.run else f"any run in {beat.bucket}"
+        who = f"run {beat.run or slice.labels[RUN]}" if beat.own else f"any run in {beat.bucket}"
         message = f"READY, last heartbeat of {who} {moment(beat.time)}"
         needs = (Part.HEARTBEATS,)
         return self._wasteful(slice, VerdictKind.IDLE_SLICE, message, since, Since.ESTIMATED, *needs)
@@ -109,7 +109,7 @@ class Judge:
         recent = max(slice.ready, end - context.terms.slice_idle)
         why = self._blind(slice, activity, recent, end)
         if why and beat is not None and beat.own and self._fresh(beat):
-            message = f"run {beat.run}, last heartbeat {moment(beat.time)}; {why}"
+            message = f"run {slice.labels[RUN]}, last heartbeat {moment(beat.time)}; {why}"
             return tell(context, slice.subject, VerdictKind.IN_USE, message)
         if why:
             return tell(context, slice.subject, VerdictKind.UNKNOWN_TELEMETRY, f"READY, {why}")
@@ -129,7 +129,7 @@ class Judge:
         )
         message = f"READY, duty cycle {peak} since {moment(quiet)}, {seen} % seen"
         if beat is not None and beat.own and self._fresh(beat):
-            message += f", though run {beat.run} writes heartbeats"
+            message += f", though run {slice.labels[RUN]} writes heartbeats"
         return self._wasteful(slice, VerdictKind.IDLE_SLICE, message, quiet, confidence, Metric.DUTY_CYCLE)
 
     def _wasteful(

@@ -7,7 +7,7 @@ from typing import Final
 
 from policies.audit.context import Auditor, Context
 from policies.audit.model import RemedyKind, VerdictKind
-from policies.audit.reading import said, shown
+from policies.audit.reading import shown, word
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, day, each, if_seen, length, priced, remedy, tell
@@ -23,7 +23,7 @@ def _look(context: Context) -> Iterator[Told]:
 
 
 def _verdicts(context: Context, subject: Subject) -> Iterator[Told]:
-    status, kind = said(subject.item, "status"), said(subject.item, "addressType")
+    status, kind = word(subject.item, "status"), word(subject.item, "addressType")
     if status in _FINE:
         return
     if status != UNUSED or kind not in _KINDS:

@@ -13,7 +13,7 @@ from policies.audit.context import Auditor, Context
 from policies.audit.lineage import Lineage
 from policies.audit.model import RemedyKind, VerdictKind
 from policies.audit.pricing import GIB
-from policies.audit.reading import said, shown, whole
+from policies.audit.reading import said, shown, whole, word
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, day, each, if_seen, priced, remedy, subjects, tell
@@ -46,7 +46,7 @@ def _newest(context: Context) -> Mapping[str, str]:
 
 def _verdicts(context: Context, lineage: Lineage, newest: Mapping[str, str], subject: Subject) -> Iterator[Told]:
     item = subject.item
-    if said(item, "status") not in _STATUSES:
+    if word(item, "status") not in _STATUSES:
         message = f"status is {shown(item.get('status'))}, which spotrail does not know"
         yield tell(context, subject, VerdictKind.UNKNOWN_STATE, message)
         return

@@ -10,7 +10,7 @@ from policies.audit.findings import find
 from policies.audit.lineage import Lineage
 from policies.audit.model import RemedyKind, VerdictKind
 from policies.audit.pricing import GIB
-from policies.audit.reading import flag, said, shown, whole
+from policies.audit.reading import flag, shown, whole, word
 from policies.audit.record import Item, Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, day, each, if_seen, money, priced, remedy, tell
@@ -25,7 +25,7 @@ def _look(context: Context) -> Iterator[Told]:
 
 
 def _verdicts(context: Context, lineage: Lineage, subject: Subject) -> Iterator[Told]:
-    if said(subject.item, "status") not in _STATUSES:
+    if word(subject.item, "status") not in _STATUSES:
         message = f"status is {shown(subject.item.get('status'))}, which spotrail does not know"
         yield tell(context, subject, VerdictKind.UNKNOWN_STATE, message)
         return

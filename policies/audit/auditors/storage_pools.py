@@ -16,7 +16,7 @@ from policies.audit.context import Auditor, Context
 from policies.audit.links import last
 from policies.audit.model import Verdict, VerdictKind
 from policies.audit.pricing import GIB
-from policies.audit.reading import at, said, shown, whole
+from policies.audit.reading import at, said, shown, whole, word
 from policies.audit.record import Item, Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, each, if_seen, length, priced, tell
@@ -63,7 +63,7 @@ def _look(context: Context) -> Iterator[Told]:
 
 
 def _verdicts(context: Context, subject: Subject) -> Iterator[Told]:
-    state = said(subject.item, "state")
+    state = word(subject.item, "state")
     if state not in _STATES:
         message = f"state is {shown(subject.item.get('state'))}, which spotrail does not know"
         yield tell(context, subject, VerdictKind.UNKNOWN_STATE, message)

@@ -182,6 +182,12 @@ def test_the_heartbeats_of_a_stack_speak_where_no_chip_works(percent: float | No
         assert found.since == NOW - 3 * HOUR
 
 
+def test_an_old_heartbeat_says_its_run_by_where_it_lies() -> None:
+    item = {"bucket": "reef-dev-checkpoints", "name": "runs/Kite/heartbeat.json", "updated": ago(9 * DAY)}
+    found = verdict("nodes", world(node(labels={"run": "kite"}), beats=(item,)))
+    assert (found.kind, found.message) == (VerdictKind.IDLE_SLICE, "READY, last heartbeat of run kite 11-06 10:00Z")
+
+
 @pytest.mark.parametrize("labels", [{}, {"env": "prod"}, {"env": "dev", "role": "serve"}])
 def test_heartbeats_of_others_say_nothing(labels: dict[str, str]) -> None:
     found = verdict("nodes", world(node(labels=labels), beats=(beat("kite", 3 * HOUR),)))
