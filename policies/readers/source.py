@@ -130,9 +130,10 @@ def _what(first: Mapping[str, object]) -> str:
     """What a document is that no reader claims."""
     schema = first.get("schema")
     if isinstance(schema, str) and schema.startswith("spotrail."):
-        return f"it is a report of spotrail itself ({schema[:40]}), not a stack; compare reports with: spotrail diff"
+        advice = "; compare estimates with: spotrail diff" if schema.startswith("spotrail.estimate/") else ""
+        return f"it is a report of spotrail itself ({schema[:40]}), not a stack{advice}"
     if "projects" in first and ("totalMonthlyCost" in first or "currency" in first):
-        return "it is an estimate of infracost, not a stack; compare estimates with: spotrail diff"
+        return "it is an estimate of infracost, not a stack; give the preview or the state that it was made of"
     if "planned_values" in first or "terraform_version" in first:
         return "it is a plan or state of Terraform, not of Pulumi"
     if "result" in first or "changes" in first:

@@ -103,8 +103,15 @@ def test_a_broken_standard_input_is_named() -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"schema": "spotrail.estimate/1", "resources": []}, r"a report of spotrail itself \(spotrail.estimate/1\)"),
-        ({"version": "0.2", "currency": "USD", "projects": []}, "an estimate of infracost"),
+        (
+            {"schema": "spotrail.estimate/1"},
+            r"itself \(spotrail.estimate/1\), not a stack; compare .*: spotrail diff\.",
+        ),
+        ({"schema": "spotrail.prices/1"}, r"a report of spotrail itself \(spotrail.prices/1\), not a stack\. spotrail"),
+        (
+            {"version": "0.2", "currency": "USD", "projects": []},
+            "of infracost, not a stack; give the preview or the state",
+        ),
         ({"terraform_version": "1.9.0", "planned_values": {}}, "of Terraform, not of Pulumi"),
         ({"stdout": "", "result": "succeeded"}, "the outcome of an update"),
         ({"anything": 1}, r"neither a preview nor a state \(it has anything\)"),
