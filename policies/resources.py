@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from typing import Final, TypeAlias, final
 
 from policies.errors import InputError
@@ -105,6 +106,9 @@ class Resource:
 
     def value(self, *path: str | int) -> Value:
         """The input at `path`, else the output there; None where neither has it, Opaque below an opaque value."""
+        if len(path) == 1 and isinstance(path[0], str):  # most of them
+            found = self.inputs.get(path[0])
+            return self.outputs.get(path[0]) if found is None else found
         found = _at(path, self.inputs)
         return _at(path, self.outputs) if found is None else found
 
@@ -202,7 +206,8 @@ class ResourceSet:
 
     def of_type(self, *types: str) -> tuple[Resource, ...]:
         """Those of the given type tokens, in order."""
-        return self._in_order(resource for token in set(types) for resource in self._by_type.get(token, ()))
+        groups = [group for token in set(types) if (group := self._by_type.get(token))]
+        return groups[0] if len(groups) == 1 else self._in_order(chain.from_iterable(groups))
 
     def children(self, urn: str) -> tuple[Resource, ...]:
         """Those whose parent is `urn`, in order."""

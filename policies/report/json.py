@@ -18,6 +18,8 @@ from policies.report.stack import StackReport
 from policies.rules.model import Finding
 
 SCHEMA: Final = "spotrail.estimate/1"
+MARGIN: Final = "\n    "
+"""What stands before each line of a resource."""
 EMPTY: Final = '\n  "resources": []'
 """How the list of resources is written while it is empty."""
 
@@ -54,10 +56,13 @@ def stack_json(report: StackReport) -> str:
 
     Resources are written one by one: the whole document of a large stack would take several times the memory.
     """
-    resources = ",\n    ".join(_text(_changed(each), "\n    ") for each in report.change.resources)
-    frame = _text(_frame(report))
+    if not report.change.resources:
+        return _text(_frame(report)) + "\n"
     # No text of a JSON document has a line break inside, so the empty list is found where it is and nowhere else.
-    return frame.replace(EMPTY, f"{EMPTY[:-1]}\n    {resources}\n  ]" if resources else EMPTY, 1) + "\n"
+    head, _, tail = _text(_frame(report)).partition(EMPTY)
+    written = (f",\n    {_text(_changed(each), MARGIN)}" for each in report.change.resources)
+    first = next(written).removeprefix(",")
+    return "".join((head, EMPTY[:-1], first, *written, "\n  ]", tail, "\n"))
 
 
 def _text(node: Json, margin: str = "\n") -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from policies.estimate.capacity import Capacity, node_capacity, tpu_capacity, vm_capacity
+from policies.estimate.groups import group_location
 from policies.estimate.inner_pools import pools_inside
 from policies.estimate.location import last_segment, locate
 from policies.estimate.market import Market
@@ -107,6 +108,8 @@ def machines_of(resource: Resource, resources: ResourceSet) -> int | Opaque:
 
 def place_of(resource: Resource, resources: ResourceSet) -> str | UnknownInput:
     """The zone or region of whatever bills chips; a node pool may have that of its cluster, or a zone in its region."""
+    if resource.type in GROUPS:
+        return group_location(resource, resources)
     if resource.type != NODE_POOL:
         return locate(resource, resources)
     found = pool_location(resource, resources)
@@ -158,6 +161,22 @@ def asked_terms(described: Resource, context: Context) -> Capacity | UnknownInpu
 
     Raises ResourceError for flags that contradict each other.
     """
+    if context.resources.get(described.urn) is not described:  # a part of a resource, or one side of a step
+        return _read_terms(described, context)
+    known = _known_terms(context)
+    found = known.get(described.urn)
+    if found is None:
+        found = known[described.urn] = _read_terms(described, context)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _known_terms(context: Context) -> dict[str, Capacity | UnknownInput]:
+    """The terms of what stands in the stack, by URN: several rules ask for them."""
+    return {}
+
+
+def _read_terms(described: Resource, context: Context) -> Capacity | UnknownInput:
     market = _market(context)
     if described.type == NODE_POOL:
         return node_capacity(as_asked(described), market)
