@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from policies.estimate.location import last_segment, locate
 from policies.estimate.market import unknown
 from policies.estimate.model import UnknownInput
 from policies.resources import Opaque, Resource, ResourceSet
@@ -15,12 +16,21 @@ TEMPLATES: Final = (
     "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
 )
 AUTOSCALERS: Final = ("gcp:compute/autoscaler:Autoscaler", "gcp:compute/regionAutoscaler:RegionAutoscaler")
+ZONES: Final = "distributionPolicyZones"
 TEMPLATE_PATH: Final = "versions[0].instanceTemplate"
 
 
-def group_place_key(group: Resource) -> str:
-    """The input that says where the hosts of a group are: `zone` or `region`."""
-    return "region" if group.type == REGION_GROUP else "zone"
+def group_location(group: Resource, resources: ResourceSet, *, decides: str = "the prices") -> str | UnknownInput:
+    """Where the hosts of a group are: its zone; of a group of a region that region, or the one zone that it names."""
+    if group.type != REGION_GROUP:
+        return locate(group, resources, "zone", decides=decides)
+    zones = group.items(ZONES)
+    if isinstance(zones, Opaque):
+        return unknown(zones, ZONES, decides=decides)
+    only = group.text(ZONES, 0) if len(zones) == 1 else None
+    if isinstance(only, Opaque):
+        return unknown(only, ZONES, 0, decides=decides)
+    return last_segment(only).lower() if only else locate(group, resources, "region", decides=decides)
 
 
 def group_size(group: Resource, resources: ResourceSet) -> int | UnknownInput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from policies.estimate.groups import GROUP, REGION_GROUP, TEMPLATES, group_location
 from policies.estimate.hosts import machine_type_of
 from policies.estimate.inner_pools import pools_inside
 from policies.estimate.location import locate
@@ -14,14 +15,7 @@ from policies.resources import Resource, ResourceError, ResourceSet
 
 TPUS: Final = ("gcp:tpu/v2Vm:V2Vm", "gcp:tpu/v2QueuedResource:V2QueuedResource")
 INSTANCE: Final = "gcp:compute/instance:Instance"
-GROUPS: Final = (
-    "gcp:compute/instanceGroupManager:InstanceGroupManager",
-    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
-)
-TEMPLATES: Final = (
-    "gcp:compute/instanceTemplate:InstanceTemplate",
-    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
-)
+GROUPS: Final = (GROUP, REGION_GROUP)
 
 
 def tpu_places(resources: ResourceSet) -> tuple[str, ...]:
@@ -41,6 +35,8 @@ def _place(host: Resource, resources: ResourceSet) -> str | None:
 
 
 def _location(host: Resource, resources: ResourceSet) -> str | UnknownInput:
+    if host.type in GROUPS:
+        return group_location(host, resources)
     if host.type != NODE_POOL:
         return locate(host, resources)
     zone = host.text("nodeLocations", 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from policies.estimate.disk_sizes import DISK_TYPES, inherited_gib
-from policies.estimate.groups import GROUP, REGION_GROUP, TEMPLATES, group_place_key, group_size
+from policies.estimate.groups import GROUP, REGION_GROUP, TEMPLATES, group_location, group_size
 from policies.estimate.location import last_segment, locate
 from policies.estimate.market import unknown
 from policies.estimate.model import UnknownInput
@@ -84,7 +84,7 @@ def _of_groups(template: Resource, index: int, resources: ResourceSet) -> Iterat
             urn=group.urn,
             name=f"disk {index} of the hosts of {group.name}",
             gib=_gib(template, ("disks", index, "diskSizeGb"), f"disks[{index}].diskSizeGb"),
-            place=locate(group, resources, group_place_key(group), decides=_STORED),
+            place=group_location(group, resources, decides=_STORED),
             count=group_size(group, resources),
         )
 

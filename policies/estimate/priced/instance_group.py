@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from policies.estimate.capacity import vm_capacity
-from policies.estimate.groups import GROUP, REGION_GROUP, group_place_key, group_size, group_template
+from policies.estimate.groups import GROUP, REGION_GROUP, group_location, group_size, group_template
 from policies.estimate.hosts import Fleet, Terms, fleet_parts, local_ssd_line, machine_type_of
-from policies.estimate.location import locate
 from policies.estimate.market import Market, Part, bill, unknown
 from policies.estimate.model import ResourceEstimate, UnknownInput
 from policies.estimate.registry import Priced
@@ -33,7 +32,7 @@ class _Entry(enum.Enum):
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """Every host of the group, as its template describes it."""
-    location = locate(resource, market.resources, group_place_key(resource))
+    location = group_location(resource, market.resources)
     size = group_size(resource, market.resources)
     if size == 0:
         place = location if isinstance(location, str) else ""

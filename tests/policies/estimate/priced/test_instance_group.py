@@ -188,3 +188,29 @@ def test_the_licence_of_a_template_bills_on_every_host(make: Make, price_first: 
     found = price_first(make(GROUP, "hosts", BY_NAME), template)
     # 4 hosts of 4 vCPUs
     assert [(part.item, part.quantity) for part in found.unpriced] == [("license.windows", Decimal(16))]
+
+
+@pytest.mark.parametrize(
+    ("zones", "location", "priced"),
+    [
+        (("us-central1-b",), "us-central1-b", True),
+        (("projects/p/zones/us-central1-b",), "us-central1-b", True),
+        # In several zones the chips have several prices.
+        (("us-central1-b", "us-central1-c"), "us-central1", False),
+        ((), "us-central1", False),
+    ],
+)
+def test_a_group_of_a_region_that_names_one_zone_has_its_prices(
+    make: Make, price_first: PriceFirst, zones: tuple[str, ...], location: str, priced: bool
+) -> None:
+    inputs = {**BY_NAME, "zone": None, "region": "us-central1", "distributionPolicyZones": zones}
+    found = price_first(make(REGION_GROUP, "hosts", inputs), make(TEMPLATE, "template", HOST))
+    assert found.location == location
+    assert ("tpu.v6e.chip" in {line.item for line in found.components}) is priced
+    assert ("tpu.v6e.chip" in {part.item for part in found.unpriced}) is not priced
+
+
+def test_a_zone_of_a_region_that_nobody_can_see_is_named(make: Make, price_first: PriceFirst) -> None:
+    inputs = {**BY_NAME, "zone": None, "region": "us-central1", "distributionPolicyZones": (UNKNOWN,)}
+    found = price_first(make(REGION_GROUP, "hosts", inputs), make(TEMPLATE, "template", HOST))
+    assert [part.path for part in found.unknown] == ["distributionPolicyZones[0]"]
