@@ -21,11 +21,11 @@ class Burst:
     seconds: float
     level: float
     every: float = 0.0
-    """Seconds from one start to the next; 0 for once."""
+    """Seconds from one start to the next, before and after `start`; 0 for once."""
 
     def covers(self, moment: float) -> bool:
         passed = moment - self.start
-        return 0 <= (passed % self.every if self.every and passed >= 0 else passed) < self.seconds
+        return 0 <= (passed % self.every if self.every else passed) < self.seconds
 
 
 @final

@@ -74,7 +74,8 @@ def _patch(world: World, request: Request) -> Answer:
         else:
             bucket[name] = value
     if "softDeletePolicy" in request.body:
-        bucket["softDeletePolicy"] = {**request.body["softDeletePolicy"], "effectiveTime": world.stamp()}
+        seconds = str(request.body["softDeletePolicy"]["retentionDurationSeconds"])
+        bucket["softDeletePolicy"] = {"retentionDurationSeconds": seconds, "effectiveTime": world.stamp()}
     bucket.update(metageneration=str(int(bucket["metageneration"]) + 1), updated=world.stamp())
     return bucket
 

@@ -76,7 +76,7 @@ class World:
             item = completed(part, resolved(fields, self.now), self.project, self.number)
             path = key(part, item)
             self.inventory[part][path] = item
-            for name in (last(str(item["name"])), str(item.get("id", ""))):
+            for name in (last(path), str(item.get("id", ""))):
                 self._paths.setdefault((part, name), set()).add(path)
             return item
 

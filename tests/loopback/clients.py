@@ -44,12 +44,12 @@ def channel(endpoint: str) -> grpc.Channel:
     return grpc.insecure_channel(endpoint.removeprefix("http://"), options=options)
 
 
-def tpu(endpoint: str) -> tpu_v2.TpuClient:
+def tpu(endpoint: str) -> Any:
     """Cloud TPU."""
     return tpu_v2.TpuClient(transport=TpuGrpcTransport(channel=channel(endpoint)))
 
 
-def monitoring(endpoint: str) -> monitoring_v3.MetricServiceClient:
+def monitoring(endpoint: str) -> Any:
     """Cloud Monitoring."""
     return monitoring_v3.MetricServiceClient(transport=MetricServiceGrpcTransport(channel=channel(endpoint)))
 
@@ -59,6 +59,6 @@ def publisher(endpoint: str) -> Any:
     return PublisherClient(transport=PublisherGrpcTransport(channel=channel(endpoint)))
 
 
-def buckets(endpoint: str) -> Client:
+def buckets(endpoint: str) -> Any:
     """Cloud Storage."""
     return Client(project="acme-tpu-dev", credentials=nobody(), client_options={"api_endpoint": endpoint})
