@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, final
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
 
 from policies.audit.context import Context
 from policies.audit.duty import Activity, DutyCycles
@@ -102,17 +102,17 @@ class Judge:
         activity, beat = self._activity(slice), self._heartbeat(slice)
         end, age = context.record.window.end, now - slice.ready
         if self._at_work(slice, activity):
-            return tell(context, slice.subject, VerdictKind.IN_USE, _worked(activity))
+            return self._tell(slice, VerdictKind.IN_USE, _worked(activity))
         if age < context.terms.slice_idle:
             message = f"READY for {length(age)}; judged after {length(context.terms.slice_idle)}"
-            return tell(context, slice.subject, VerdictKind.TOO_NEW, message)
+            return self._tell(slice, VerdictKind.TOO_NEW, message)
         recent = max(slice.ready, end - context.terms.slice_idle)
         why = self._blind(slice, activity, recent, end)
         if why and beat is not None and beat.own and self._fresh(beat):
             message = f"run {slice.labels[RUN]}, last heartbeat {moment(beat.time)}; {why}"
-            return tell(context, slice.subject, VerdictKind.IN_USE, message)
+            return self._tell(slice, VerdictKind.IN_USE, message)
         if why:
-            return tell(context, slice.subject, VerdictKind.UNKNOWN_TELEMETRY, f"READY, {why}")
+            return self._tell(slice, VerdictKind.UNKNOWN_TELEMETRY, f"READY, {why}")
         return self._idle(slice, activity, recent, beat)
 
     def _idle(self, slice: Slice, activity: Activity, recent: datetime.datetime, beat: Heartbeat | None) -> Verdict:
@@ -142,9 +142,8 @@ class Judge:
         *needs: Part | Metric,
     ) -> Verdict:
         ending = remedy(slice.ending, slice.ending_text, slice.cost) if slice.ending else None
-        found = tell(
-            self.context,
-            slice.subject,
+        found = self._tell(
+            slice,
             kind,
             priced(message, slice.why),
             waste=slice.cost,
@@ -153,6 +152,11 @@ class Judge:
             remedy=ending,
         )
         return if_seen(self.context, found, *slice.needs, *needs)
+
+    def _tell(self, slice: Slice, kind: VerdictKind, message: str, **money: Any) -> Verdict:
+        """A verdict with the labels of the slice: a group has none of its own."""
+        found = tell(self.context, slice.subject, kind, message, **money)
+        return replace(found, labels=tuple(sorted(slice.labels.items())))
 
     def _blind(self, slice: Slice, activity: Activity, start: datetime.datetime, end: datetime.datetime) -> str:
         """Why the duty cycles say nothing; empty where they do."""

@@ -46,8 +46,11 @@ def time_to_live(label: str) -> datetime.timedelta:
 
 
 def end_of(label: str, born: datetime.datetime) -> End:
-    """When something of that label ends. Raises TtlError."""
-    return End(ttl=label, at=born + time_to_live(label))
+    """When something of that label ends. Raises TtlError, also for an end after the last day that there is."""
+    try:
+        return End(ttl=label, at=born + time_to_live(label))
+    except OverflowError:
+        raise TtlError(f'label {LABEL} is "{label}": counted from {born.isoformat()} there is no such day') from None
 
 
 def created(item: Item) -> datetime.datetime:

@@ -8,7 +8,7 @@ from typing import Final
 from policies.audit.context import Auditor, Context
 from policies.audit.hosts import Hosts, tpu_hosts
 from policies.audit.model import RemedyKind, VerdictKind
-from policies.audit.reading import said, shown
+from policies.audit.reading import at, labels_of, said, shown
 from policies.audit.record import Part
 from policies.audit.slices import Judge, Slice
 from policies.audit.states import RUNNING, STOPPED
@@ -63,7 +63,7 @@ def _slice(
     started = [when(host.item, "lastStartTimestamp") or made for host, made in zip(together, born, strict=True)]
     return Slice(
         subject=subject,
-        labels={key: value for host in together for key, value in host.labels} | dict(subject.labels),
+        labels=_labels(subject, together),
         made=min(born),
         ready=max(started),
         hosts=tuple(name for host in together for name in (said(host.item, "id"), host.name) if name),
@@ -74,6 +74,13 @@ def _slice(
         ending_text=text,
         needs=needs,
     )
+
+
+def _labels(subject: Subject, hosts: tuple[Subject, ...]) -> dict[str, str]:
+    """What all hosts of a slice agree on, and what its group gives to each of them."""
+    shared = set(hosts[0].labels).intersection(*(host.labels for host in hosts[1:]))
+    given = at(subject.item, "allInstancesConfig", "properties")
+    return dict(shared) | dict(labels_of(given))
 
 
 def _cost(context: Context, hosts: tuple[Subject, ...]) -> tuple[Amount | None, str]:

@@ -46,6 +46,11 @@ def test_the_end_counts_from_the_creation_and_is_over_only_afterwards() -> None:
     assert end.over(end.at + datetime.timedelta(microseconds=1))
 
 
+def test_no_end_after_the_last_day_that_there_is() -> None:
+    with pytest.raises(TtlError, match="there is no such day"):
+        end_of("9999d", datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC))
+
+
 @pytest.mark.parametrize("key", ["creationTimestamp", "createTime", "timeCreated"])
 def test_every_api_has_its_own_word_for_the_creation(key: str) -> None:
     assert created({key: "2026-11-01T05:00:00-07:00"}) == datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)

@@ -82,7 +82,7 @@ def test_hosts_of_a_group_that_was_not_seen_are_judged_and_left_alone() -> None:
 
 def test_its_ttl_counts_from_its_oldest_host_and_its_idleness_from_its_newest_start() -> None:
     old, young = NOW - datetime.timedelta(days=3), NOW - datetime.timedelta(hours=2)
-    labels = {"ttl": "2d", "env": "dev", "slice": "trainer"}
+    labels = {"ttl": "2d", "env": "dev", "slice": "trainer", "managed-by": "spotrail"}
     hosts = [
         host("trainer-a1b2", metadata=CREATOR, labels=labels) | {MADE: old.isoformat(), STARTED: old.isoformat()},
         host("trainer-c3d4", metadata=CREATOR, labels=labels) | {MADE: young.isoformat(), STARTED: young.isoformat()},
@@ -91,9 +91,21 @@ def test_its_ttl_counts_from_its_oldest_host_and_its_idleness_from_its_newest_st
     assert (expired.kind, expired.since) == (VerdictKind.EXPIRED, NOW - datetime.timedelta(days=1))
     assert expired.remedy is not None
     assert expired.remedy.kind is RemedyKind.RESIZE_GROUP
+    assert dict(expired.labels) == labels
     bounded = [{**item, "labels": labels | {"ttl": "9d"}} for item in hosts]
     (idle,) = judged(bounded, quiet(*hosts), GROUP)
     assert (idle.kind, idle.since) == (VerdictKind.IDLE_SLICE, young)
+
+
+def test_labels_on_which_the_hosts_disagree_say_nothing_of_their_slice() -> None:
+    hosts = [
+        host(f"trainer-{end}{end}{end}{end}", metadata=CREATOR, labels={"ttl": f"{end}h", "x": "1"}) for end in "12"
+    ]
+    (found,) = judged(hosts, quiet(*hosts), GROUP)
+    assert (found.kind, found.labels) == (VerdictKind.IDLE_SLICE, (("x", "1"),))
+    given = GROUP | {"allInstancesConfig": {"properties": {"labels": {"ttl": "3h"}}}}
+    (ended,) = judged(hosts, quiet(*hosts), given)
+    assert (ended.kind, ended.labels) == (VerdictKind.EXPIRED, (("ttl", "3h"), ("x", "1")))
 
 
 def test_a_worker_may_go_by_the_name_of_its_machine() -> None:
