@@ -7,16 +7,12 @@ killed between any two calls, or whose answer was lost, is finished by the next 
 from __future__ import annotations
 
 import enum
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from policies.audit.record import Item
 from policies.audit.remedies.model import Condition, Measure, RemedyPlan, Step, unmet
-
-_IDS: Final = uuid.UUID("6d1f4b7e-52a8-4b0e-9d0c-3c1f0b8f2a55")
-"""Name space of the request ids, so that the same step gives the same id: Google does a repeated request once."""
 
 
 class Outcome(enum.Enum):
@@ -45,7 +41,7 @@ class Hands(Protocol):
     def look(self, resource: str) -> Item | None:
         """The resource as it is now, in REST JSON; None where there is none. Raises HandsError."""
 
-    def act(self, step: Step, request_id: str) -> None:
+    def act(self, step: Step) -> None:
         """Make the call of a step and wait until the cloud says that it is done. Raises HandsError."""
 
 
@@ -69,29 +65,20 @@ def apply_plan(plan: RemedyPlan, hands: Hands, ask: Callable[[Measure, Step], bo
             if ended is not None:
                 yield Result(measure=measure, step=step, outcome=Outcome.SKIPPED, why=ended.value)
                 continue
-            result = _apply(plan, measure, step, hands, ask)
+            result = _apply(measure, step, hands, ask)
             ended = None if result.outcome.good else result.outcome
             yield result
 
 
-def request_id(plan: RemedyPlan, step: Step) -> str:
-    """The id of the request of a step: the same for the same step of the same plan."""
-    return str(uuid.uuid5(_IDS, f"{plan.recorded_at.isoformat()} {step.action.value} {step.resource}"))
-
-
-def _apply(
-    plan: RemedyPlan, measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure, Step], bool]
-) -> Result:
+def _apply(measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure, Step], bool]) -> Result:
     try:
-        outcome, why = _attempt(plan, measure, step, hands, ask)
+        outcome, why = _attempt(measure, step, hands, ask)
     except HandsError as error:
         outcome, why = Outcome.FAILED, str(error)
     return Result(measure=measure, step=step, outcome=outcome, why=why)
 
 
-def _attempt(
-    plan: RemedyPlan, measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure, Step], bool]
-) -> tuple[Outcome, str]:
+def _attempt(measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure, Step], bool]) -> tuple[Outcome, str]:
     if not _doubt(step.done, hands):
         return Outcome.ALREADY, step.done.resource
     changed = _first_doubt(step.requires, hands)
@@ -104,7 +91,7 @@ def _attempt(
     if changed:
         return Outcome.CHANGED, changed
     try:
-        hands.act(step, request_id(plan, step))
+        hands.act(step)
     except HandsError:
         # The call may have been heard though its answer was lost.
         if _doubt(step.done, hands):

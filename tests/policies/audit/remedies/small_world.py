@@ -40,7 +40,7 @@ class SmallWorld:
         self._tick()
         return copy.deepcopy(self.items.get(resource))
 
-    def act(self, step: Step, request_id: str) -> None:
+    def act(self, step: Step) -> None:
         self._tick()
         if step.text in self.fails:
             raise HandsError(f"{step.action.value}: 400 refused")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.audit.model import Remedy, RemedyKind, VerdictKind
-from policies.audit.remedies.applying import Outcome, Result, apply_plan, request_id
+from policies.audit.remedies.applying import Outcome, Result, apply_plan
 from policies.audit.remedies.model import Measure, RemedyPlan, Step
-from policies.audit.remedies.plan_file import plan_text, read_plan
 from policies.audit.remedies.steps import steps_of
 from tests.policies.audit.remedies.small_world import DISK, SNAPSHOT, Killed, SmallWorld
 from tests.policies.report.audit_sample import NOW
@@ -156,11 +154,3 @@ def test_what_is_declined_is_left_alone() -> None:
         Outcome.DECLINED, Outcome.SKIPPED, Outcome.DECLINED, Outcome.DECLINED,
     ]  # fmt: skip
     assert hands.items == world()
-
-
-def test_the_id_of_a_request_belongs_to_the_step_and_the_plan() -> None:
-    steps = [step for each in plan().measures for step in each.steps]
-    assert len({request_id(plan(), step) for step in steps}) == 4
-    assert request_id(plan(), steps[0]) == request_id(read_plan(plan_text(plan()).encode(), "plan"), steps[0])
-    later = dataclasses.replace(plan(), recorded_at=NOW.replace(hour=11))
-    assert request_id(later, steps[0]) != request_id(plan(), steps[0])
