@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, TypeAlias, final
 
 from policies.estimate.market import unknown
@@ -29,7 +30,8 @@ class OtherTpu:
     def unpriced(self) -> Unpriced:
         """Its line."""
         name = self.name.partition(" ")[0]
-        return Unpriced(item=f"tpu.{name}", reason=f"no price for {self.name}: spotrail prices {GENERATION} chips only")
+        reason = f"no price for {self.name}: spotrail prices {GENERATION} chips only"
+        return Unpriced(item=f"tpu.{name}", reason=reason, quantity=Decimal(1), unit="slice-hour")
 
 
 Accelerator: TypeAlias = Shape | OtherTpu | UnknownInput

@@ -144,7 +144,9 @@ def chip_line(market: Market, chips: int, terms: Terms, *, name: str = "TPU v6e 
 
 
 def address_line(market: Market, count: int, terms: Terms) -> Part:
-    """The line of `count` external addresses that come and go with their machines."""
+    """The line of `count` external addresses that come and go with their machines; flex-start has no other price."""
+    if terms.capacity is Capacity.FLEX_START:
+        terms = replace(terms, capacity=Capacity.ON_DEMAND)
     return terms.line(market, "external address", "network.ip.in-use", count, "IP-hour")
 
 

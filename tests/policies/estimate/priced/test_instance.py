@@ -355,3 +355,11 @@ def test_a_series_without_a_price_is_unpriced_by_its_vcpus_and_memory(
         (f"instance.{series}.vcpu", Decimal(vcpus), "vCPU-hour"),
         (f"instance.{series}.memory", Decimal(memory), "GiB-hour"),
     ]
+
+
+def test_the_address_of_a_flex_start_machine_has_the_usual_price(make: Make, price_first: PriceFirst) -> None:
+    terms = {"scheduling": {"provisioningModel": "FLEX_START"}, "networkInterfaces": ({"accessConfigs": ({},)},)}
+    found = price_first(make(VM, inputs={**TPU, **terms}))
+    assert [part.item for part in found.unpriced] == ["tpu.v6e.chip"]
+    # 0.005 x 730; 100 x 0.08
+    assert [line.amount.monthly for line in found.components] == [Decimal("3.65"), Decimal(8)]

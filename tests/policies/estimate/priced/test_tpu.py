@@ -120,7 +120,7 @@ def test_another_generation_is_never_priced_as_v6e(
     found = price_first(make(VM, inputs={**inputs, "zone": "us-central1-b"}))
     assert not found.components
     assert found.nothing_known
-    assert [part.item for part in found.unpriced] == [item]
+    assert [(part.item, part.quantity, part.unit) for part in found.unpriced] == [(item, Decimal(1), "slice-hour")]
     assert name in found.unpriced[0].reason
     assert found.title == name
 
