@@ -35,6 +35,8 @@ class Flow:
     """That reader."""
     due: int = 0
     """For how long points were due from any reader, in microseconds."""
+    first: int | None = None
+    """From when on the first were due, in microseconds of the epoch."""
     unseen: int = 0
     """How much of that is no part of the figures, in microseconds."""
     mean: Fraction | None = None
@@ -64,14 +66,16 @@ def flow(strands: Iterable[Strand], active_mibps: Fraction) -> Flow:
     """The flow of a volume. `active_mibps` is the rate from which on it counts as used."""
     told = [strand for strand in strands if not strand.silent]
     coverage, blind = min(filter(None, map(_coverage, told)), default=(None, ""))
-    due = length(united(span for strand in told for span in strand.due))
+    spans = united(span for strand in told for span in strand.due)
+    due, first = length(spans), spans[0][0] if spans else None
     found = _rates(told, active_mibps * MIB) if told else None
     if found is None:
-        return Flow(coverage=coverage, blind=blind, due=due, unseen=due)
+        return Flow(coverage=coverage, blind=blind, due=due, first=first, unseen=due)
     return Flow(
         coverage=coverage,
         blind=blind,
         due=due,
+        first=first,
         unseen=length(united(span for strand in told for span in strand.unseen)),
         mean=found.mean,
         p99=found.p99,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 GLOBAL: Final = "global"
 _PLACES: Final = ("zones", "regions", "locations")
@@ -18,7 +17,7 @@ def relative(link: str, project: str = "") -> str:
     parts = _parts(link)
     if "projects" in parts:
         return "/".join(parts[parts.index("projects") :])
-    if "b" in parts[:-1] and link.startswith(("http://", "https://")):
+    if "b" in parts[:-1] and _hosted(link):
         return "/".join(parts[parts.index("b") :])
     if project and len(parts) > 1 and (parts[0] in _PLACES or parts[0] == GLOBAL):
         return "/".join(("projects", project, *parts))
@@ -43,10 +42,13 @@ def last(link: str) -> str:
 
 
 def _parts(link: str) -> list[str]:
-    path = urlsplit(link).path if link.startswith(("http://", "https://")) else link
-    if link.startswith("//"):
-        path = link[2:].partition("/")[2]
-    return [part for part in path.split("/") if part]
+    # No parser of URLs: it refuses some texts, and a name that makes no sense must find nothing rather than stop.
+    path = link.partition("//")[2].partition("/")[2] if _hosted(link) else link
+    return [part for part in path.partition("?")[0].split("/") if part]
+
+
+def _hosted(link: str) -> bool:
+    return link.startswith(("http://", "https://", "//"))
 
 
 def _after(parts: list[str], key: str) -> str:

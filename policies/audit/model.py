@@ -155,6 +155,8 @@ class Verdict:
     """Why, in one line: `12,000 MiB/s, no reader since 11-02`."""
     labels: tuple[tuple[str, str], ...] = ()
     """Labels of the resource, for whose it is."""
+    shares: tuple[tuple[str, Decimal], ...] = ()
+    """Of a volume with several readers, what of its price a month each one carries; together its price, to the cent."""
 
     @property
     def name(self) -> str:
@@ -185,7 +187,8 @@ class Audit:
     recorded_at: datetime.datetime
     window: Window
     currency: str
-    book_as_of: datetime.date
+    book_as_of: datetime.date | None
+    """None where the book has a price without a date."""
     book_sha256: str
     verdicts: tuple[Verdict, ...]
     """Worst first: by waste a month, then the unknown ones, then the rest, each by resource."""

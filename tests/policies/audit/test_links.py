@@ -22,6 +22,8 @@ DISK = "projects/p1/zones/us-central1-b/disks/llama"
         ("global/snapshots/s", "projects/p1/global/snapshots/s"),
         ("llama", "llama"),
         ("", ""),
+        ("https://[broken/compute/v1/projects/p/zones/z/disks/d", "projects/p/zones/z/disks/d"),
+        ("https://host", ""),
         ("projects/projects/zones/z/disks/d", "projects/projects/zones/z/disks/d"),
         ("https://x/compute/v1/projects/example.com:p/regions/r/disks/d", "projects/example.com:p/regions/r/disks/d"),
         ("projects/p1/locations/us-east5-b/nodes/n", "projects/p1/locations/us-east5-b/nodes/n"),
