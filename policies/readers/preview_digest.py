@@ -52,9 +52,10 @@ def _severities(found: object) -> Iterable[tuple[object, object]]:
 
 def refuse_failed(diagnostics: Iterable[tuple[object, object]], place: str) -> None:
     """Raise ReadError where Pulumi itself reports an error: such a preview stops before its end."""
-    errors = [str(message) for severity, message in diagnostics if severity == "error"]
+    errors = [message for severity, message in diagnostics if severity == "error"]
     if errors:
-        words = " ".join(errors[0].split())[:_SHOWN]
+        told = next((message for message in errors if isinstance(message, str)), "nothing more")
+        words = " ".join(told.split())[:_SHOWN]
         raise ReadError(
             f"{place}: the preview failed with {len(errors):,} error{'s' * (len(errors) > 1)}, so its steps are not "
             f"the whole change; mend it and preview again. Pulumi says: {words}"

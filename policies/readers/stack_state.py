@@ -78,7 +78,8 @@ def _named(first: Mapping[str, object]) -> tuple[str, str]:
 def _deployment(source: Source) -> Mapping[str, Any]:
     version, first = source.first.get("version"), source.first
     if isinstance(version, bool) or version not in VERSIONS:
-        shown = version if isinstance(version, int) else "missing"
+        whole = isinstance(version, int) and not isinstance(version, bool)
+        shown = version if whole else "missing" if version is None else "no whole number"
         raise ReadError(f"{source.place}: version is {shown}; read are versions 3 and 4: {_WAY_OUT}")
     found: object = first
     if "deployment" not in first and _named(first)[1] and _is_new(first["checkpoint"]):

@@ -122,6 +122,8 @@ def test_a_broken_standard_input_is_named() -> None:
         ({"version": 3, "checkpoint": {"stack": 5, "latest": None}}, "there is no deployment in it"),
         ({"version": 3, "checkpoint": {"stack": "s", "latest": {}}}, "there is no deployment in it"),
         ({"version": 2, "deployment": {"manifest": {}}}, "version is 2; read are versions 3 and 4"),
+        ({"version": True, "deployment": {"manifest": {}}}, "version is no whole number; read are"),
+        ({"version": None, "deployment": {"manifest": {}}}, "version is missing; read are"),
         ({"deployment": {"manifest": {}}}, "version is missing"),
         ({"version": 3, "deployment": {"resources": {}}}, "resources must be a list"),
         ({"steps": []}, "changeSummary is missing: the preview did not reach its end"),

@@ -255,6 +255,16 @@ def test_a_preview_that_failed_is_refused_with_what_pulumi_says(read: Read) -> N
         read(failed)
 
 
+@pytest.mark.parametrize(
+    ("messages", "said"), [((None, "no zone"), "with 2 errors, .*says: no zone$"), (({},), "says: nothing more$")]
+)
+def test_an_error_that_is_no_text_is_an_error_all_the_same(read: Read, messages: tuple[Any, ...], said: str) -> None:
+    failed = digest(step("create", new=SMALL), create=1)
+    failed["diagnostics"] = [{"severity": "error", "message": message} for message in messages]
+    with pytest.raises(ReadError, match=said):
+        read(failed)
+
+
 def test_options_of_a_record_are_those_of_the_graph(read: Read) -> None:
     new = record(
         "coral",
