@@ -11,6 +11,10 @@ from typing import Final, final
 from policies.money import HOURS_PER_MONTH
 from policies.prices.sku import Pricing, Rate
 
+DEAREST: Final = 10**6
+"""Of one unit; the dearest thing of the catalogue is a machine by the hour, far below."""
+FARTHEST: Final = 10**15
+"""Where the last step of a graduated price may begin."""
 _GIB_IN_GB: Final = Decimal(2**30) / Decimal(10**9)
 """1.073741824, exact."""
 _FACTORS: Final = {
@@ -74,10 +78,10 @@ def _checked(rates: Sequence[Rate], currency: str) -> Sequence[Rate]:
     for rate in rates:
         if rate.currency != currency:
             raise ConversionError(f'its currency is "{rate.currency}"; the book is in {currency}')
-        if not (rate.price.is_finite() and rate.price >= 0):
-            raise ConversionError(f"its price is {rate.price}; a price is at least 0")
-        if not (rate.start.is_finite() and rate.start >= 0):
-            raise ConversionError(f"a step begins at {rate.start}; steps begin at 0 or above")
+        if not (rate.price.is_finite() and 0 <= rate.price <= DEAREST):
+            raise ConversionError(f"its price is {rate.price}; a price is at least 0 and at most {DEAREST:,}")
+        if not (rate.start.is_finite() and 0 <= rate.start <= FARTHEST):
+            raise ConversionError(f"a step begins at {rate.start:g}; steps begin from 0 to {FARTHEST:,}")
     rising = sorted(rates, key=lambda rate: rate.start)
     if rising[0].start:
         raise ConversionError(f"its first step begins at {rising[0].start}; the first step begins at 0")

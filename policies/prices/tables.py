@@ -114,8 +114,8 @@ def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
-        # Names and figures are for copying, so they stand in one piece; sentences wrap.
-        table.add_column(column.lstrip(">"), justify=justify, overflow="fold", no_wrap=column != "remarks")
+        # A figure that is cut is another figure, so where the page is too narrow it is the words that fold.
+        table.add_column(column.lstrip(">"), justify=justify, overflow="fold", no_wrap=justify == "right")
     return table
 
 

@@ -284,6 +284,8 @@ def rate(start: str, amount: str, currency: str = "USD") -> Rate:
         ((rate("0", "1"), rate("0", "2")), "begin at the same quantity"),
         ((rate("0", "1"), rate("NaN", "2")), "a step begins at NaN"),
         ((rate("0", "1"), rate("Infinity", "2")), "a step begins at Infinity"),
+        ((rate("0", "1"), rate("1E+300", "2")), "a step begins at 1e+300; steps begin from 0 to"),
+        ((rate("0", "9000000000000"),), "its price is 9000000000000; a price is at least 0 and at most 1,000,000"),
     ],
 )
 def test_a_price_that_cannot_be_is_refused(rates: tuple[Rate, ...], words: str) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from policies.prices.book import BookError, MissingPrice, Price, PriceBook, load_book
 from policies.prices.loading import Line
@@ -16,6 +17,7 @@ from policies.prices.provenance import read_provenance
 from policies.prices.publishing import refreshed_files
 from policies.prices.refresh import ANYWHERE, Difference, Outcome, Refreshed, RefreshError, refresh
 from policies.prices.sku import Pricing, Rate, Sku
+from policies.prices.tables import difference_table
 from policies.prices.terms import COLUMNS, Confidence, PriceModel
 from policies.prices.writing import book_files
 
@@ -324,3 +326,13 @@ def test_a_difference_without_an_old_price_has_no_per_cent(book: PriceBook) -> N
     one = difference(refreshed(book, CHIP, SPOT_CHIP), "tpu.v6e.chip", "us-east5", SPOT)
     assert (one.outcome, one.change) == (Outcome.ADDED, None)
     assert dataclasses.replace(one, old=one.new).change == 0
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_no_figure_of_the_difference_is_cut_however_narrow_the_page(
+    book: PriceBook, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    exact = sku("CHIP", "TpuV6e in Ohio", "2.971234567")
+    Console(width=width).print(difference_table(refreshed(book, exact, SPOT_CHIP)))
+    said = capsys.readouterr().out
+    assert all(figure in said for figure in ("2.971234567", "+10.0 %", "1.20", "-8.3 %"))
