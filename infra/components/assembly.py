@@ -227,7 +227,6 @@ def guard(settings: Settings, made: Buckets, slack_token: pulumi.Output[str] | N
             every_hours=settings.guard.every_hours,
         ),
         guard=_guard_terms(settings) if settings.guard.enabled else None,
-        heartbeats=made.checkpoints.name,
     )
 
 

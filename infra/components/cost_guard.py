@@ -36,8 +36,6 @@ class CostGuardArgs:
     alerts: AlertTerms
     guard: GuardTerms | None
     """None: no guard job, and no alert on what it finds."""
-    heartbeats: pulumi.Input[str]
-    """Bucket of the checkpoints, beside which training runs write that they live."""
 
 
 @final
@@ -60,7 +58,7 @@ class CostGuard(pulumi.ComponentResource):
         policies = AlertPolicies(site, args.alerts, told, child)
         policies.spend_rate()
         policies.idle_throughput()
-        self.job = GuardJob(site, args.guard, args.heartbeats, child) if args.guard else None
+        self.job = GuardJob(site, args.guard, child) if args.guard else None
         if self.job:
             policies.guard_findings()
             policies.guard_silent()

@@ -43,7 +43,10 @@ BUCKET_PERMISSIONS: Final[Mapping[str, str]] = {
     "storage.anywhereCaches.list": "caches that nobody hits",
     "storage.buckets.get": "lifecycle, versions and soft delete",
     "storage.buckets.list": "which buckets there are",
+    "storage.objects.list": "where heartbeats lie, in the buckets of all stacks of the project",
 }
+HEARTBEATS: Final = 'resource.type == "storage.googleapis.com/Object" && resource.name.endsWith("/heartbeat.json")'
+"""The only objects whose content it may read."""
 APPLY_PERMISSIONS: Final[Mapping[str, str]] = {
     "compute.disks.update": "lower throughput that is not used",
     "compute.instanceGroupManagers.update": "resize the group of a slice past its ttl to no machine",
@@ -75,16 +78,14 @@ class GuardJob:
         self,
         site: Site,
         terms: GuardTerms,
-        heartbeats: pulumi.Input[str],
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """`heartbeats` is the bucket that training runs write theirs to."""
         self._site, self._terms, self._opts = site, terms, opts
         self.topic = gcp.pubsub.Topic(
             "findings", name=cloud_name(site.env, "findings"), labels=site.labels_with(role="findings"), opts=opts
         )
         self._account, self._caller = self._made(ACCOUNT), self._made(CALLER)
-        self._grant(heartbeats)
+        self._grant()
         self.job = self._job()
         self._schedule()
 
@@ -96,15 +97,20 @@ class GuardJob:
             opts=self._opts,
         )
 
-    def _grant(self, heartbeats: pulumi.Input[str]) -> None:
+    def _grant(self) -> None:
         member = self._account.member
         for role in READS:
             self._on_project(f"guard-{role.removeprefix('roles/')}", role)
         self._custom("reads", "look at buckets", BUCKET_PERMISSIONS)
         if self._terms.apply:
             self._custom("applies", "lower throughput, end slices", APPLY_PERMISSIONS)
-        gcp.storage.BucketIAMMember(
-            "guard-heartbeats", bucket=heartbeats, role="roles/storage.objectViewer", member=member, opts=self._opts
+        gcp.projects.IAMMember(
+            "guard-heartbeats",
+            project=self._site.project,
+            role="roles/storage.objectViewer",
+            member=member,
+            condition=gcp.projects.IAMMemberConditionArgs(title="heartbeats of training runs", expression=HEARTBEATS),
+            opts=self._opts,
         )
         gcp.pubsub.TopicIAMMember(
             "guard-publishes", topic=self.topic.id, role="roles/pubsub.publisher", member=member, opts=self._opts

@@ -70,11 +70,12 @@ def test_how_often_is_a_setting(seldom) -> None:
 
 def test_it_reads_what_an_audit_reads_and_writes_to_one_topic(prod) -> None:
     assert dict(granted(prod, "guard")) == {
-        "IAMMember": READS | {"projects/acme-tpu-prod/roles/spotrail_prod_guard_reads"},
-        "BucketIAMMember": {"roles/storage.objectViewer"},
+        "IAMMember": READS | {"projects/acme-tpu-prod/roles/spotrail_prod_guard_reads", "roles/storage.objectViewer"},
         "TopicIAMMember": {"roles/pubsub.publisher"},
     }
-    assert prod.sources(prod.one("BucketIAMMember", "guard-heartbeats"), "bucket") == {"Bucket checkpoints"}
+    assert prod.one("projects/iAMMember:IAMMember", "guard-heartbeats").value("condition", "expression") == (
+        'resource.type == "storage.googleapis.com/Object" && resource.name.endsWith("/heartbeat.json")'
+    )
     assert prod.sources(prod.one("TopicIAMMember"), "topic") == {"Topic findings"}
     assert set(prod.one("IAMCustomRole", "guard-reads").items("permissions")) == set(BUCKET_PERMISSIONS)
 
