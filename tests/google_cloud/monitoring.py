@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 from google.cloud import monitoring_v3
 from google.protobuf import json_format
+from google.rpc import code_pb2, status_pb2  # type: ignore[import-untyped]
 
 from tests.google_cloud import filters, wire
 from tests.google_cloud.alignment import Aligner, Column, Query, check, column
@@ -50,18 +51,18 @@ class Monitoring:
 
     def list_time_series(self, request: Any, call: Call) -> bytes:
         """A page of series, as bytes. A series may go on in the next page, as on Google Cloud."""
-        answer = self._answer(request)
+        answer = self._answer(request, call.unreachable())
         size = min(request.page_size or MOST_POINTS, MOST_POINTS)
         start = int(request.page_token or 0)
-        if request.view == _HEADERS:
-            found = answer.signals[start : start + size]
-            last = start + len(found)
-            token = str(last) if last < len(answer.signals) else ""
-            return wire.page((_header(signal, answer, None) for signal in found), _looped(call, token, start))
-        total = answer.ends[-1] if answer.ends else 0
+        headers = request.view == _HEADERS
+        total = len(answer.signals) if headers else (answer.ends[-1] if answer.ends else 0)
         last = min(start + size, total)
-        token = str(last) if last < total else ""
-        return wire.page(_cut(answer, start, last), _looped(call, token, start))
+        token = str(start) if call.struck(FaultKind.LOOP) else str(last) if last < total else ""
+        if headers:
+            found = [_header(signal, answer, None) for signal in answer.signals[start:last]]
+        else:
+            found = _cut(answer, start, last)
+        return wire.page(found, token, map(_away, sorted(call.unreachable())))
 
     def create_time_series(self, request: Any, call: Call) -> bytes:
         """Keeps what was written."""
@@ -72,7 +73,7 @@ class Monitoring:
             self._world.written.append(json_format.MessageToDict(monitoring_v3.TimeSeries.pb(series)))
         return b""
 
-    def _answer(self, request: Any) -> _Answer:
+    def _answer(self, request: Any, away: frozenset[str]) -> _Answer:
         """Found once for all pages of a query."""
         interval, aggregation = request.interval, request.aggregation
         period = int(aggregation.alignment_period.total_seconds()) if aggregation.alignment_period else 0
@@ -88,21 +89,24 @@ class Monitoring:
             aligner=int(aggregation.per_series_aligner),
             period=period if aggregation.per_series_aligner else 0,
         )
-        key = (request.filter, query, self._world.signals.version, len(self._world.inventory))
+        key = (request.filter, query, away, self._world.signals.version)
         if key not in self._answers or not request.page_token:
-            self._answers[key] = self._find(request.filter, query)
+            self._answers[key] = self._find(request.filter, query, away)
         while len(self._answers) > _KEPT:
             self._answers.popitem(last=False)
         return self._answers[key]
 
-    def _find(self, text: str, query: Query) -> _Answer:
+    def _find(self, text: str, query: Query, away: frozenset[str]) -> _Answer:
         metric, test = filters.metric_type(text), filters.parsed(text)
         if metric not in DESCRIPTORS:
             message = f'Cannot find metric(s) that match type = "{metric}". If a metric was created recently, it could '
             raise Refusal(404, "notFound", message + "take up to 10 minutes to become available.")
         descriptor = DESCRIPTORS[metric]
         check(query, descriptor)
-        found = [signal for signal in self._world.signals.of(metric, self._world) if test(signal.facts())]
+        signals = self._world.signals.of(metric, self._world)
+        found = [
+            signal for signal in signals if test(signal.facts()) and not away & set(signal.resource_labels.values())
+        ]
         counts = [len(column(signal.flow, descriptor, query).ends) for signal in found]
         some = [(signal, count) for signal, count in zip(found, counts, strict=True) if count]
         return _Answer(
@@ -142,8 +146,10 @@ def _header(signal: Signal, answer: _Answer, points: Column | None) -> bytes:
     return bytes(series.SerializeToString())
 
 
-def _looped(call: Call, token: str, start: int) -> str:
-    return str(start) if call.struck(FaultKind.LOOP) else token
+def _away(place: str) -> bytes:
+    """What the answer says of a zone whose series it could not read."""
+    message = f"Time series of {place} could not be read."
+    return bytes(status_pb2.Status(code=code_pb2.UNAVAILABLE, message=message).SerializeToString())
 
 
 def _check_written(series: Any) -> None:

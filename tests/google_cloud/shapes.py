@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from google.cloud import tpu_v2
+from google.protobuf import json_format
+
 from policies.audit.record import Part
 
 Item: TypeAlias = dict[str, Any]
@@ -145,6 +148,8 @@ def _tpu(collection: str) -> Callable[[Item, str, str], Item]:
         if collection == "nodes":
             item.setdefault("id", number_of(item["name"]))
             item.setdefault("apiVersion", "V2")
+        kind: Any = {"nodes": tpu_v2.Node, "queuedResources": tpu_v2.QueuedResource}[collection]
+        json_format.ParseDict(item, kind.pb(kind()))  # a mistake in a world is told here, not by the server
         for spec in item.get("tpu", {}).get("nodeSpec", ()):
             spec.setdefault("parent", f"projects/{number}/locations/{item['name'].split('/')[3]}")
         return item

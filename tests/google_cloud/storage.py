@@ -129,7 +129,7 @@ def _shown(item: Item) -> Item:
 def _list_caches(world: World, request: Request) -> Answer:
     _bucket(world, request)
     found = [item for item in world.items(Part.CACHES) if item["bucket"] == request.parts["bucket"]]
-    return _listed("storage#anywhereCaches", found, request)
+    return _listed("storage#anywhereCaches", found, request, "pageSize")
 
 
 def _get_cache(world: World, request: Request) -> Item:
@@ -148,8 +148,8 @@ def _set_state(state: str) -> Callable[[World, Request], Answer]:
     return answer
 
 
-def _listed(kind: str, items: Sequence[Item], request: Request) -> dict[str, Any]:
-    size = page_size(request.query, "maxResults", MOST)
+def _listed(kind: str, items: Sequence[Item], request: Request, size_name: str = "maxResults") -> dict[str, Any]:
+    size = page_size(request.query, size_name, MOST)
     start = int(request.query.get("pageToken") or 0)
     answer: dict[str, Any] = {"kind": kind}
     if found := items[start : start + size]:

@@ -22,6 +22,7 @@ _NANOS: Final = b"\x10"  # Timestamp.nanos, field 2
 _INT64: Final = b"\x10"  # TypedValue.int64_value, field 2
 _DOUBLE: Final = b"\x19"  # TypedValue.double_value, field 3
 _SERIES: Final = b"\x0a"  # ListTimeSeriesResponse.time_series, field 1
+_ERROR: Final = b"\x1a"  # ListTimeSeriesResponse.execution_errors, field 3
 _TOKEN: Final = b"\x12"  # ListTimeSeriesResponse.next_page_token, field 2
 
 
@@ -41,9 +42,10 @@ def nested(tag: bytes, content: bytes) -> bytes:
     return tag + varint(len(content)) + content
 
 
-def page(series: Iterable[bytes], token: str) -> bytes:
-    """A ListTimeSeriesResponse."""
+def page(series: Iterable[bytes], token: str, errors: Iterable[bytes] = ()) -> bytes:
+    """A ListTimeSeriesResponse. `errors` are messages google.rpc.Status."""
     parts = [nested(_SERIES, one) for one in series]
+    parts += [nested(_ERROR, one) for one in errors]
     if token:
         parts.append(nested(_TOKEN, token.encode()))
     return b"".join(parts)

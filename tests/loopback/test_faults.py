@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import threading
 import time
@@ -17,7 +18,8 @@ from google.auth.exceptions import GoogleAuthError
 from policies.audit.record import Part
 from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.world import World
-from tests.loopback.clients import buckets, compute, tpu
+from tests.loopback.clients import buckets, compute, monitoring, tpu
+from tests.loopback.conftest import NOW
 from tests.loopback.test_series import READ, listed
 
 ZONE = "us-central1-b"
@@ -123,6 +125,18 @@ def test_one_zone_that_cannot_be_reached(five: World, endpoint: str) -> None:
     assert page.items["zones/us-east5-a"].warning.code == "NO_RESULTS_ON_PAGE"
     (answer,) = tpu(endpoint).list_nodes(parent=PARENT).pages
     assert ([node.name.rsplit("/", 1)[-1] for node in answer.nodes], list(answer.unreachable)) == (["far"], [ZONE])
+
+
+def test_series_of_one_zone_that_cannot_be_read(world: World, endpoint: str) -> None:
+    for zone in (ZONE, "us-east1-d"):
+        world.observe("traffic", instance_id="7", zone=zone, device="d", read=1)
+    world.fail(Fault(kind=FaultKind.PARTIAL, method="monitoring.*", zone=ZONE, times=1))
+    interval = {"start_time": NOW - datetime.timedelta(hours=1), "end_time": NOW}
+    request = {"name": "projects/acme-tpu-dev", "filter": f'metric.type = "{READ}"', "interval": interval}
+    (page,) = monitoring(endpoint).list_time_series(request=request).pages
+    assert [series.resource.labels["zone"] for series in page.time_series] == ["us-east1-d"]
+    assert [error.message for error in page.execution_errors] == [f"Time series of {ZONE} could not be read."]
+    assert len(listed(endpoint, READ)) == 2
 
 
 def test_slow_answers(five: World, endpoint: str) -> None:
