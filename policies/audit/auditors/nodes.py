@@ -35,9 +35,8 @@ def _verdict(context: Context, judge: Judge, subject: Subject) -> Verdict:
         return if_seen(context, found, Part.NODES)
     if state in STOPPED_NODES:
         message = f"{state}: its chips cost nothing; its boot disk, which no API shows, bills on{_left(subject.item)}"
-        ending = remedy(RemedyKind.DELETE_NODE, "delete, if it is not to start again", None)
-        found = tell(context, subject, VerdictKind.IDLE_STOPPED_HOST, message, remedy=ending)
-        return if_seen(context, found, Part.NODES)
+        # Nothing is proposed: somebody stopped it to start it again, and no snapshot can be taken of its boot disk.
+        return if_seen(context, tell(context, subject, VerdictKind.IDLE_STOPPED_HOST, message), Part.NODES)
     if state in CHANGING_NODES:
         return tell(context, subject, VerdictKind.WAITING, f"{state}: no chips bill until it is READY", waste=ZERO)
     message = f"state is {shown(subject.item.get('state'))}, which spotrail does not know"

@@ -59,7 +59,7 @@ def test_a_node_on_its_way_bills_no_chips(state: str) -> None:
 @pytest.mark.parametrize("state", ["STOPPED", "TERMINATED"])
 def test_a_stopped_node_keeps_its_disks(state: str) -> None:
     found = verdict("nodes", world(node(state=state, dataDisks=[{"sourceDisk": "d"}])))
-    assert (found.kind, found.waste) == (VerdictKind.IDLE_STOPPED_HOST, None)
+    assert (found.kind, found.waste, found.remedy) == (VerdictKind.IDLE_STOPPED_HOST, None, None)
     assert found.message.endswith("bills on; 1 data disk of it may bill on")
 
 
@@ -186,6 +186,27 @@ def test_an_old_heartbeat_says_its_run_by_where_it_lies() -> None:
     item = {"bucket": "reef-dev-checkpoints", "name": "runs/Kite/heartbeat.json", "updated": ago(9 * DAY)}
     found = verdict("nodes", world(node(labels={"run": "kite"}), beats=(item,)))
     assert (found.kind, found.message) == (VerdictKind.IDLE_SLICE, "READY, last heartbeat of run kite 11-06 10:00Z")
+
+
+@pytest.mark.parametrize(
+    ("fields", "age"),
+    [
+        ({"content": {"run": "kite", "time": (NOW - 5 * HOUR).timestamp()}}, 5 * HOUR),
+        ({"content": {"run": "kite", "time": ago(5 * HOUR)}}, 5 * HOUR),
+        ({"content": {"run": "kite", "time": ago(MINUTE)}, "updated": ago(5 * HOUR)}, 5 * HOUR),
+        ({"content": {"run": "kite", "time": "yesterday"}}, None),
+        ({"content": {"run": "kite", "time": 1e300}}, None),
+        ({"content": {"run": "kite", "time": True}}, None),
+        ({"content": "kite", "updated": ago(5 * HOUR)}, None),
+    ],
+)
+def test_a_heartbeat_has_the_time_of_its_object_else_the_one_in_it(
+    fields: Item, age: datetime.timedelta | None
+) -> None:
+    item = {"bucket": "reef-dev-checkpoints", "name": "heartbeat.json"} | fields
+    found = verdict("nodes", world(node(labels={"run": "kite"}), beats=(item,)))
+    assert found.since == (None if age is None else NOW - age)
+    assert found.kind is (VerdictKind.UNKNOWN_TELEMETRY if age is None else VerdictKind.IDLE_SLICE)
 
 
 @pytest.mark.parametrize("labels", [{}, {"env": "prod"}, {"env": "dev", "role": "serve"}])
