@@ -6,7 +6,6 @@ Its endpoint is the one line that it prints. `GET /loopback/calls` there tells h
 from __future__ import annotations
 
 import argparse
-import contextlib
 import signal
 import threading
 from pathlib import Path
@@ -25,7 +24,7 @@ def main() -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with served(load(arguments.world), arguments.port) as endpoint, contextlib.suppress(KeyboardInterrupt):
+    with served(load(arguments.world), arguments.port) as endpoint:
         print(endpoint, flush=True)
         stop.wait()
 

@@ -49,8 +49,8 @@ class Flow:
 
     @property
     def steady(self) -> bool:
-        """Whether it has one level and no gap between `begin` and `end`."""
-        return not (self.hours or self.bursts or self.missing)
+        """Whether it has one level for ever, without a gap."""
+        return not (self.hours or self.bursts or self.missing) and self.begin == -math.inf and self.end == math.inf
 
     def at(self, moment: float) -> float:
         """The level at a moment."""

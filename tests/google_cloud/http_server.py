@@ -9,7 +9,7 @@ import socket
 import threading
 import urllib.parse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeAlias, final
 
@@ -38,7 +38,10 @@ class Request:
     @property
     def body(self) -> dict[str, Any]:
         """The JSON object that came with it; empty for none."""
-        given = json.loads(self.text or "{}")
+        try:
+            given = json.loads(self.text or "{}")
+        except json.JSONDecodeError:
+            given = None
         if not isinstance(given, dict):
             raise Refusal(400, "parseError", "Invalid JSON payload received.")
         return given
@@ -54,8 +57,6 @@ class Route:
     verb: str
     pattern: re.Pattern[str]
     answer: Callable[[World, Request], Answer]
-    locked: bool = field(default=True)
-    """Whether it is answered under the world's lock, as a call that lets operations go on."""
 
 
 def route(id_: str, verb: str, path: str, answer: Callable[[World, Request], Answer]) -> Route:

@@ -71,7 +71,7 @@ def _point(column: Column, end: int, value: float) -> bytes:
     return _head(end, column.nanos, column.span, len(encoded)) + encoded
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=32)
 def _heads(ends: Sequence[int], nanos: int, span: int, size: int) -> list[bytes]:
     return [_head(end, nanos, span, size) for end in ends]
 
