@@ -20,6 +20,7 @@ format: .venv/.ready
 
 bench: .venv/.ready
 	$(BIN)/python tests/bench/preview.py
+	$(BIN)/python tests/bench/readers.py
 
 # A .venv that uv made gets pip; one that was left half-made, or has an older Python, is made again.
 # --inexact keeps pip and uv themselves, which the lock does not list. Bytecode is compiled once here, because the

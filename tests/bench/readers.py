@@ -1,52 +1,61 @@
-"""How long a large file takes to read, beside plain `json.load` of it: `python tests/bench/readers.py [-n RESOURCES]`.
+"""How long large files take, beside plain `json.load` of them: `python tests/bench/readers.py [-n RESOURCES]`.
 
-Writes a state and a preview with so many steps into a temporary folder, then reads each in processes of their own and
-prints CPU seconds and the peak of memory: (a) `json.load`, (b) the reader, (c) the reader and the estimate.
+Writes a preview with so many steps and a state into a temporary folder. Each is loaded by json.load; read; read, priced
+and judged; and checked by the command from its start to its end, as JSON into a file. All in processes of their own,
+once: seconds by the clock and of a processor (a busy machine bends the first), their ratio to those of json.load, and
+the peak of memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 STACK = "urn:pulumi:bench::wide"
 ROOT = f"{STACK}::pulumi:pulumi:Stack::wide-bench"
 PROVIDER = f"{STACK}::pulumi:providers:gcp::default_10_2_0::3d1c7a55-6a36-4a0f-9d0e-5b1f1f1d2c3e"
-
-MEASURED = r"""
-import re, sys, time
-from pathlib import Path
-place, what = sys.argv[1:]
-if what == "json.load":
-    import json
-    def run():
-        with open(place, encoding="utf-8") as stream:
-            return json.load(stream)
-else:
-    import datetime
-    from policies.estimate.engine import estimate
-    from policies.prices.book import shipped_book
-    from policies.readers.source import open_source
-    from policies.usage import Usage
-    book = shipped_book()
-    def run():
-        reading = open_source(place)
-        if what == "reader":
-            return reading
-        today = datetime.date(2026, 11, 29)
-        sides = (reading.before, reading.after)
-        return reading, [estimate(side, Usage(), book, today) for side in sides if side is not None]
-began = time.process_time()
-kept = run()
-seconds = time.process_time() - began
-print(seconds, int(re.search(r"VmHWM:\s+([0-9]+)", Path("/proc/self/status").read_text())[1]) / 1024)
+AS_OF = "2026-11-29"
+LOADED = """
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as stream:
+    found = json.load(stream)
 """
+READ = """
+import gc, sys
+from policies.readers.source import open_source
+gc.disable()
+found = open_source(sys.argv[1])
+"""
+JUDGED = f"""{READ}
+import datetime
+from policies.judging import stack_report
+from policies.prices.book import shipped_book
+from policies.usage import Usage
+report = stack_report(found, Usage(), shipped_book(), datetime.date.fromisoformat("{AS_OF}"), place="bench")
+"""
+COMMAND = """
+from scripts.cli import main
+main()
+"""
+
+
+class Cost(NamedTuple):
+    """What one process took."""
+
+    wall: float
+    """Seconds by the clock."""
+    cpu: float
+    """Seconds of a processor."""
+    peak: float
+    """MiB."""
 
 
 def main() -> None:
@@ -54,27 +63,49 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--resources", type=int, default=100_000, help="resources of the state (default 100,000)")
     parser.add_argument("-s", "--steps", type=int, default=1_000, help="steps of the preview (default 1,000)")
+    parser.add_argument("--write", choices=("state", "preview"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.write:
+        document = state_document(options.resources) if options.write == "state" else preview_document(options.steps)
+        json.dump(document, sys.stdout)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        state, preview = Path(folder, "state.json"), Path(folder, "preview.json")
-        state.write_text(json.dumps(state_document(options.resources)), encoding="utf-8")
-        preview.write_text(json.dumps(preview_document(options.steps)), encoding="utf-8")
-        for title, place in (
-            (f"state of {options.resources:,} resources", state),
-            (f"preview of {options.steps:,} steps", preview),
+        for kind, title in (
+            ("preview", f"preview of {options.steps:,} steps"),
+            ("state", f"state of {options.resources:,} resources"),
         ):
-            print(f"{title}, {place.stat().st_size / 2**20:,.1f} MiB")
-            for what in ("json.load", "reader", "reader and estimate"):
-                seconds, peak = _measured(place, what)
-                print(f"  {what:20} {seconds:7.2f} s   peak {peak:7,.0f} MiB")
+            place = Path(folder, f"{kind}.json")
+            # By a process of its own: what the parent of a process has in memory counts as the child's peak.
+            with place.open("wb") as stream:
+                subprocess.run([sys.executable, __file__, *sys.argv[1:], "--write", kind], check=True, stdout=stream)
+            _measure(title, place)
 
 
-def _measured(place: Path, what: str) -> tuple[float, float]:
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(place), what], check=True, capture_output=True, text=True
+def _measure(title: str, place: Path) -> None:
+    report = ["--format", "json", "--as-of", AS_OF, "--quiet", "--output", f"{place}.out"]
+    cases = (
+        ("json.load", LOADED, [str(place)]),
+        ("read", READ, [str(place)]),
+        ("read, price and judge", JUDGED, [str(place)]),
+        ("spotrail check", COMMAND, ["check", str(place), *report]),
     )
-    seconds, peak = done.stdout.split()
-    return float(seconds), float(peak)
+    print(f"{title}, {place.stat().st_size / 2**20:,.1f} MiB, from the start of a process to its end")
+    base: Cost | None = None
+    for name, program, arguments in cases:
+        cost = _cost(program, arguments)
+        base = base or cost
+        print(
+            f"  {name:22} {cost.wall:7.2f} s   ({cost.cpu:6.2f} s of a processor, {cost.cpu / base.cpu:5.1f} x "
+            f"json.load)   peak {cost.peak:6,.0f} MiB"
+        )
+
+
+def _cost(program: str, arguments: list[str]) -> Cost:
+    """What a new interpreter takes for a program; the exit code of a judge is no failure."""
+    began = time.perf_counter()
+    child = subprocess.Popen([sys.executable, "-c", program, *arguments])
+    _, _, used = os.wait4(child.pid, 0)
+    return Cost(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 def state_document(count: int) -> dict[str, Any]:
