@@ -9,8 +9,9 @@ from __future__ import annotations
 import datetime
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import takewhile
 from typing import Final, final
 
 from policies.audit.context import Auditor, Context
@@ -18,10 +19,11 @@ from policies.audit.model import Remedy, RemedyKind, Since, VerdictKind
 from policies.audit.pricing import GIB
 from policies.audit.reading import objects, said, whole
 from policies.audit.record import Item, Metric, Part, Series
+from policies.audit.spans import MICRO, micros, moment
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, each, if_seen, priced, remedy, tell
 from policies.estimate.model import total
-from policies.money import Amount
+from policies.money import HOURS_PER_MONTH, Amount, decimal_of
 
 SOFT_SHARE: Final = Fraction(1, 5)
 """Soft-deleted bytes above this part of the live ones are worth a word."""
@@ -47,18 +49,34 @@ _SAID: Final = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """The newest count of one kind of bytes in a bucket."""
+class Count:
+    """One kind of bytes of one storage class."""
 
-    by_class: Mapping[str, int]
-    """By storage class; an empty name is the bucket's own."""
+    bytes: int
+    """The newest count."""
     first: datetime.datetime
     """The first count of the window from which on there were some, without a break."""
+    byte_hours: Fraction
+    """From then to the time of the record, each count until the next."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """One kind of bytes in a bucket."""
+
+    by_class: Mapping[str, Count]
+    """By storage class; an empty name is the bucket's own."""
 
     @property
     def bytes(self) -> int:
         """All classes together."""
-        return sum(self.by_class.values())
+        return sum(count.bytes for count in self.by_class.values())
+
+    @property
+    def first(self) -> datetime.datetime:
+        """Since when there were some."""
+        return min(count.first for count in self.by_class.values())
 
 
 @final
@@ -69,6 +87,8 @@ class _Waste:
     kept: Kept
     held: Held
     cost: Amount | None
+    spent: Fraction
+    """What they cost since the first count."""
     why: str
     remedy: RemedyKind | None
     text: str
@@ -82,9 +102,9 @@ def _look(context: Context) -> Iterator[Told]:
 
 
 def _verdict(context: Context, subject: Subject, counts: list[Series]) -> Iterator[Told]:
-    held = {kept: count for kept in Kept if (count := _held(counts, kept)) is not None}
+    held = {kept: count for kept in Kept if (count := _held(counts, kept, context.now)) is not None}
     wastes = [_waste(context, subject.item, kept, held[kept]) for kept in _SAID if kept in held]
-    found = [waste for waste in wastes if waste is not None and _matters(waste, held)]
+    found = [waste for waste in wastes if _matters(waste, held)]
     if not found:
         return
     costs = [waste.cost for waste in found if waste.cost is not None]
@@ -99,10 +119,13 @@ def _verdict(context: Context, subject: Subject, counts: list[Series]) -> Iterat
         VerdictKind.ORPHANED,
         priced(message, why),
         waste=whole_cost,
-        since=max(waste.held.first for waste in found),
+        since=min(waste.held.first for waste in found),
         confidence=Since.AT_LEAST,
         remedy=_remedy(found),
     )
+    if whole_cost is not None:
+        # They were not always as many as now.
+        verdict = replace(verdict, wasted_so_far=decimal_of(sum((waste.spent for waste in found), Fraction(0))))
     yield if_seen(context, verdict, Part.BUCKETS, Metric.BUCKET_BYTES)
 
 
@@ -129,31 +152,45 @@ def _worth(wastes: list[_Waste]) -> Fraction:
     return Fraction(0) if saving is None else saving.per_month
 
 
-def _held(counts: list[Series], kept: Kept) -> Held | None:
-    """The newest count of each class; None where there are no such bytes."""
-    found: dict[str, int] = {}
-    starts: list[float] = []
+def _held(counts: list[Series], kept: Kept, now: datetime.datetime) -> Held | None:
+    """What there is of one kind; None where there are no such bytes."""
+    found: dict[str, Count] = {}
     for series in counts:
-        if not series.metric_labels.get("type", "").startswith(kept.value) or not len(series):
-            continue
-        points = sorted((end, value) for _, end, value in series.points())
-        if points[-1][1] < 1:
-            continue
         name = series.metric_labels.get("storage_class", "")
-        found[name] = found.get(name, 0) + int(points[-1][1])
-        zero = max((end for end, value in points if value < 1), default=None)
-        starts.append(min(end for end, _ in points if zero is None or end > zero))
-    if not found:
+        if series.metric_labels.get("type", "").startswith(kept.value) and (count := _count(series, now)) is not None:
+            found[name] = count if name not in found else max(count, found[name], key=lambda each: each.bytes)
+    return Held(by_class=found) if found else None
+
+
+def _count(series: Series, now: datetime.datetime) -> Count | None:
+    """The newest count of a series and what came before it; None where it says that there are none."""
+    points = sorted(
+        (micros(datetime.datetime.fromtimestamp(end, datetime.UTC)), value) for _, end, value in series.points()
+    )
+    standing = list(takewhile(lambda point: point[1] >= 1, reversed(points)))
+    if not standing:
         return None
-    return Held(by_class=found, first=datetime.datetime.fromtimestamp(min(starts), datetime.UTC))
+    ends = [micros(now), *(end for end, _ in standing)]
+    held = sum(Fraction(int(value)) * max(0, later - end) for later, (end, value) in zip(ends, standing, strict=False))
+    return Count(
+        bytes=int(standing[0][1]),
+        first=moment(standing[-1][0]),
+        byte_hours=Fraction(held) / (3600 * MICRO),
+    )
 
 
-def _waste(context: Context, bucket: Item, kept: Kept, held: Held) -> _Waste | None:
-    bills = [bill_of(context.pricing.bytes_of(bucket, count, name)) for name, count in held.by_class.items()]
-    why = next((why for cost, why in bills if cost is None), "")
-    cost = None if why else total(cost for cost, _ in bills if cost is not None)
+def _waste(context: Context, bucket: Item, kept: Kept, held: Held) -> _Waste:
+    costs: list[Amount] = []
+    spent, why = Fraction(0), ""
+    for name, count in held.by_class.items():
+        cost, reason = bill_of(context.pricing.bytes_of(bucket, count.bytes, name))
+        why = why or reason
+        if cost is not None:
+            costs.append(cost)
+            spent += cost.per_month / HOURS_PER_MONTH * count.byte_hours / count.bytes
     kind, text = _change(bucket, kept)
-    return _Waste(kept=kept, held=held, cost=cost, why=why, remedy=kind, text=text)
+    whole_cost = None if why else total(costs)
+    return _Waste(kept=kept, held=held, cost=whole_cost, spent=spent, why=why, remedy=kind, text=text)
 
 
 def _change(bucket: Item, kept: Kept) -> tuple[RemedyKind | None, str]:

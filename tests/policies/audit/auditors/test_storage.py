@@ -61,6 +61,16 @@ def test_soft_deleted_bytes_bill_as_live_ones(live: str, soft: str) -> None:
     assert found.resource == "reef-dev-checkpoints"
 
 
+def test_what_was_wasted_so_far_counts_the_bytes_that_there_were() -> None:
+    found = verdict("buckets", buckets(counted("soft-deleted", 700.0, 0.0, 100.0, 400.0)))
+    assert found.waste == Amount.by_month(8)
+    assert found.since == END - datetime.timedelta(days=1)
+    # 100 GiB for a day, 400 for the five minutes since, at 0.02 a month of 730 hours.
+    assert found.wasted_so_far is not None
+    expected = (100 * Decimal(24) + 400 * Decimal(5) / 60) * Decimal("0.02") / 730
+    assert abs(found.wasted_so_far - expected) < Decimal("1e-9")
+
+
 def test_where_soft_delete_is_off_already_the_bytes_go_by_themselves() -> None:
     off = {**BUCKET, "softDeletePolicy": {"retentionDurationSeconds": "0"}}
     found = verdict("buckets", buckets(counted("soft-deleted", 500.0), bucket=off))
