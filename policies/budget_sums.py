@@ -89,7 +89,8 @@ def sum_of_change(change: ChangeEstimate, allow_stale: bool) -> Sum:
     open_ones = [each for each in moved if not each.exact]
     unsure_before = [each.before for each in open_ones if each.before and not each.before.complete]
     unsure_after = [each.after for each in open_ones if each.after and not each.after.complete]
-    stale_before, stale_after = _stale_of(moved, allow_stale)
+    # Of all: what costs the same by a stale price and by a fresh one may not cost the same in truth.
+    stale_before, stale_after = _stale_of(change.resources, allow_stale)
     amount = total(each.delta for each in moved)
     firm = not unsure_before and not stale_before
     return Sum(
@@ -149,12 +150,12 @@ def _is_stale(line: CostComponent, allow_stale: bool) -> bool:
 
 
 def _stale_of(
-    moved: Iterable[ChangedResource], allow_stale: bool
+    resources: Iterable[ChangedResource], allow_stale: bool
 ) -> tuple[tuple[CostComponent, ...], tuple[CostComponent, ...]]:
     """The stale lines of either side that the other side does not have alike."""
     old: list[CostComponent] = []
     new: list[CostComponent] = []
-    for each in moved:
+    for each in resources:
         before, after = (side.components if side else () for side in (each.before, each.after))
         old += (line for line in before if line not in after and _is_stale(line, allow_stale))
         new += (line for line in after if line not in before and _is_stale(line, allow_stale))

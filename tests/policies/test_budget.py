@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from policies.budget import Budget, BudgetVerdict, Outcome, Scope, budget_findings, judge_budgets, parse_budget
@@ -348,6 +348,13 @@ OLD, NEW = priced("a", "60"), priced("a", "160")
             id="an old thing at a stale price may make room",
         ),
         pytest.param(
+            0,
+            change(step(Op.UPDATE, priced("o", "~20"), priced("o", "20"))),
+            Outcome.UNDECIDED,
+            "20.00 /month rest on stale prices",
+            id="as dear as before by a stale price: the difference is not known to be nothing",
+        ),
+        pytest.param(
             50, stack(NEW), Outcome.UNDECIDED, "not known, of 50.00; the source shows no change", id="no before"
         ),
     ],
@@ -388,6 +395,8 @@ def test_no_verdict_is_belied_by_the_prices_that_come_later(
     hidden_cost: int,
 ) -> None:
     named = [(old, new) for old, new in steps if old[0] or new[0]]
+    # What is the same on both sides costs the same, however stale the price that it is shown at.
+    assume(all(old[1] == new[1] for old, new in named if old[0] == new[0] and old[0] and old[0].complete))
     found = change(*(step(Op.UPDATE, old[0], new[0]) for old, new in named), hidden=hidden)
     total = sum(new[1] for _, new in named) + (hidden_cost if hidden else 0)
     added = sum(new[1] - old[1] for old, new in named)
