@@ -151,3 +151,13 @@ def progress(words: str, *, quiet: bool) -> Iterator[None]:
         return
     with Console(stderr=True).status(Text(words)):
         yield
+
+
+@contextlib.contextmanager
+def progress_lines(words: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A spinner with `words` and the last line that the block says; nothing where nobody watches a terminal."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda line: None
+        return
+    with Console(stderr=True).status(Text(words)) as status:
+        yield lambda line: status.update(Text(f"{words} · {printable(line)}"))

@@ -12,7 +12,7 @@ from typing import final
 
 from policies.audit.record import Missing, Window
 from policies.estimate.model import total
-from policies.money import Amount
+from policies.money import ZERO, Amount
 from policies.rules.model import Severity
 
 
@@ -157,6 +157,11 @@ class Verdict:
     """Labels of the resource, for whose it is."""
     shares: tuple[tuple[str, Decimal], ...] = ()
     """Of a volume with several readers, what of its price a month each one carries; together its price, to the cent."""
+
+    @property
+    def so_far(self) -> Decimal | None:
+        """`wasted_so_far`; 0 where nothing is wasted."""
+        return Decimal() if self.wasted_so_far is None and self.waste == ZERO else self.wasted_so_far
 
     @property
     def name(self) -> str:

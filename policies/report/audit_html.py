@@ -41,7 +41,7 @@ def audit_html(audit: Audit) -> str:
             *({"key": key, "title": title, "number": True} for key, title in COLUMNS.items()),
         ],
         notes=[line(note) for note in audit.notes],
-        dated=f"prices of {audit.book_as_of}",
+        dated=f"prices of {audit.book_as_of or 'no date'}",
         currency=audit.currency,
         rounded=ROUNDED,
     )
@@ -76,7 +76,7 @@ def _figure(verdict: Verdict, key: str) -> Fraction | None:
     if key == "waste":
         return None if verdict.waste is None else verdict.waste.per_month
     if key == "so_far":
-        return None if verdict.wasted_so_far is None else Fraction(verdict.wasted_so_far)
+        return None if verdict.so_far is None else Fraction(verdict.so_far)
     if verdict.remedy is None:
         return Fraction(0)
     return None if verdict.remedy.monthly_saving is None else verdict.remedy.monthly_saving.per_month

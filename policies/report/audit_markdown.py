@@ -48,7 +48,7 @@ def _head(audit: Audit) -> Iterator[str]:
 
 def _row(verdict: Verdict) -> str:
     waste = "?" if verdict.waste is None else money(verdict.waste.monthly)
-    so_far = "?" if verdict.wasted_so_far is None else money(verdict.wasted_so_far)
+    so_far = "?" if verdict.so_far is None else money(verdict.so_far)
     what = f"{TYPES.get(verdict.type, verdict.type)} {verdict.name} ({verdict.location})"
     remedy = "" if verdict.remedy is None else verdict.remedy.text
     cells = (markdown(verdict.kind.value), markdown(what), markdown(verdict.message, SHORT), markdown(remedy, SHORT))

@@ -106,7 +106,7 @@ def _heading(page: Page) -> Iterator[Text]:
 def _row(verdict: Verdict, page: Page) -> Iterator[Text]:
     """Figures, then what and why in the room that is left, wrapped there; the remedy on a line of its own."""
     waste = "?" if verdict.waste is None else money(verdict.waste.monthly)
-    so_far = "?" if verdict.wasted_so_far is None else money(verdict.wasted_so_far)
+    so_far = "?" if verdict.so_far is None else money(verdict.so_far)
     wide = page.width >= WIDE
     lead = f"{waste:>{FIGURE}}{so_far:>{FIGURE}}  " + (f"{verdict.kind.value:<{KIND}}  " if wide else "")
     subject = f"{TYPES.get(verdict.type, verdict.type)} {verdict.name} ({verdict.location})"
@@ -119,7 +119,7 @@ def _row(verdict: Verdict, page: Page) -> Iterator[Text]:
     yield from (Text(f"{indent}{line}") for line in rest)
     if verdict.remedy is not None:
         saving = verdict.remedy.monthly_saving
-        saves = "" if saving is None else f", saves {money(saving.monthly)} /month"
+        saves = f", saves {money(saving.monthly)} /month" if saving else ""
         lines = textwrap.wrap(clean(f"→ {verdict.remedy.text}{saves}"), room, subsequent_indent="  ")
         yield from (Text(f"{indent}{line}", "green") for line in lines)
 

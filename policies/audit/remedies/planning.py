@@ -12,6 +12,7 @@ from policies.audit.model import Audit, Remedy, RemedyKind, Verdict, VerdictKind
 from policies.audit.record import Item, Record
 from policies.audit.remedies.model import Measure, Refusal, RemedyPlan
 from policies.audit.remedies.steps import steps_of
+from policies.audit.schedule import EXAMPLE
 from policies.errors import InputError
 from policies.hardware.errors import hint
 
@@ -32,6 +33,8 @@ class Choice:
     """Only these: links, or names that are unique. They are touched though protected or of another stack."""
     stack: str = ""
     """Only what carries this stack's `env` label; empty for every stack of ours."""
+    scheduled: tuple[str, ...] = ()
+    """Names of the volumes whose schedule the caller has given: only these are set by the clock."""
     safe_only: bool = False
     """Only what the guard may do by itself: lower throughput, and end what its `ttl` has ended."""
 
@@ -109,7 +112,7 @@ def _measure(verdict: Verdict, item: Item | None, choice: Choice, named: frozens
         saving=remedy.monthly_saving,
         why=verdict.message,
         steps=steps,
-        setting=setting_hint(dict(verdict.labels), remedy),
+        setting=setting_hint(verdict.name, dict(verdict.labels), remedy),
     )
 
 
@@ -117,6 +120,8 @@ def _objection(verdict: Verdict, remedy: Remedy, choice: Choice, named: frozense
     """Why the remedy is not taken; empty where it is."""
     if choice.safe_only and not (remedy.kind.safe or _ended(verdict, remedy)):
         return f"{remedy.kind.value} is not for the guard to do by itself"
+    if remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and verdict.name not in choice.scheduled:
+        return f'its readers come and go: say when, as in --schedule "{verdict.name}={EXAMPLE}"'
     if verdict.resource in named:
         return ""
     if named:
@@ -135,12 +140,12 @@ def _ended(verdict: Verdict, remedy: Remedy) -> bool:
     return verdict.kind is VerdictKind.EXPIRED and remedy.kind in ENDINGS
 
 
-def setting_hint(labels: Mapping[str, str], remedy: Remedy) -> str:
+def setting_hint(name: str, labels: Mapping[str, str], remedy: Remedy) -> str:
     """What to change in the stack file, so that the next `pulumi up` does not undo the remedy; empty where none is."""
-    return "\n".join(_settings(labels, remedy))
+    return "\n".join(_settings(name, labels, remedy))
 
 
-def _settings(labels: Mapping[str, str], remedy: Remedy) -> Iterator[str]:
+def _settings(name: str, labels: Mapping[str, str], remedy: Remedy) -> Iterator[str]:
     if labels.get(MANAGED[0]) != MANAGED[1]:
         return
     file, role = f"Pulumi.{labels.get('env', '<stack>')}.yaml", labels.get("role", "")
@@ -149,7 +154,7 @@ def _settings(labels: Mapping[str, str], remedy: Remedy) -> Iterator[str]:
     elif remedy.kind is RemedyKind.SNAPSHOT_THEN_DELETE and role == "model":
         yield f"{file}: take the zone out of spotrail:serving.zones, or all of spotrail:model, or it comes back"
     elif remedy.kind in (RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE):
-        name = labels.get("slice") or role or "it"
-        yield f"{file}: take {name} out, or set its count to 0, or the next up brings it back"
+        slice_name = labels.get("slice") or name
+        yield f"{file}: take {slice_name} out of spotrail:slices, or the next up brings it back"
     elif remedy.kind in (RemedyKind.SET_LIFECYCLE, RemedyKind.SHORTEN_SOFT_DELETE):
         yield f"{file}: the next up sets the bucket back; change infra/components/buckets.py, which has its rules"

@@ -104,6 +104,13 @@ def test_the_guard_lowers_throughput_and_ends_what_is_over() -> None:
     assert names(verdict("b", DELETE), choice=dataclasses.replace(safe, resources=("b",))) == []
 
 
+def test_a_schedule_has_to_be_given() -> None:
+    by_the_clock = verdict("a", RemedyKind.SCHEDULE_THROUGHPUT)
+    plan = plan_remedies(*seen(by_the_clock), Choice())
+    assert plan.refused[0].why.startswith('its readers come and go: say when, as in --schedule "a=mon-fri')
+    assert names(by_the_clock, choice=Choice(scheduled=("a",))) == ["a"]
+
+
 def test_a_half_seen_world_gets_no_measures() -> None:
     found, record = seen(verdict("a", LOWER))
     half = dataclasses.replace(record, missing=(Missing(part="tpu.nodes us-east1-d", why="403"),))
@@ -124,11 +131,11 @@ def test_what_the_record_does_not_hold_is_refused() -> None:
         (OURS, LOWER, "Pulumi.dev.yaml: set spotrail:model.throughput to 400, or the next up sets it back"),
         (OURS, DELETE, "Pulumi.dev.yaml: take the zone out of spotrail:serving.zones"),
         ((("env", "dev"), ("managed-by", "spotrail"), ("slice", "trainer-a")), RemedyKind.RESIZE_GROUP,
-         "Pulumi.dev.yaml: take trainer-a out"),
+         "Pulumi.dev.yaml: take trainer-a out of spotrail:slices"),
         ((), LOWER, ""),
     ],
 )  # fmt: skip
 def test_the_stack_is_told_what_to_change(labels: Any, kind: RemedyKind, text: str) -> None:
-    said = setting_hint(dict(labels), Remedy(kind=kind, to_mibps=400, text=""))
+    said = setting_hint("a", dict(labels), Remedy(kind=kind, to_mibps=400, text=""))
     assert said.startswith(text)
     assert bool(said) == bool(text)

@@ -1,0 +1,281 @@
+"""`spotrail audit`: money that runs idle, found in a live project or in a recorded week, and what would stop it."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+import click
+
+from scripts import options, output, remedies
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from policies.audit.access import Access
+    from policies.audit.model import Audit
+    from policies.audit.record import Record
+    from policies.audit.terms import Terms
+    from policies.exit_codes import ExitCode
+    from policies.prices.book import PriceBook
+
+TABLE: Final = "table"
+WRITERS: Final = {
+    "json": ("policies.report.audit_json", "audit_json"),
+    "markdown": ("policies.report.audit_markdown", "audit_markdown"),
+    "html": ("policies.report.audit_html", "audit_html"),
+    "csv": ("policies.report.audit_csv", "audit_csv"),
+}
+"""For each format but the table, the function that writes an audit in it."""
+STDIN: Final = "-"
+UNITS: Final = {"h": datetime.timedelta(hours=1), "d": datetime.timedelta(days=1)}
+
+
+@final
+class Span(click.ParamType[datetime.timedelta]):
+    """A length of time: 7d, 36h."""
+
+    name = "SPAN"
+
+    def convert(
+        self, value: str | datetime.timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime.timedelta:
+        if isinstance(value, datetime.timedelta):
+            return value
+        number, unit = value[:-1], value[-1:]
+        if unit not in UNITS or not (number.isascii() and number.isdecimal() and len(number) <= 4):
+            self.fail(f"{value!r} is no length of time; write it as 7d or 36h", param, ctx)
+        return int(number) * UNITS[unit]
+
+
+@final
+class Moment(click.ParamType[datetime.datetime]):
+    """A time with its zone."""
+
+    name = "TIME"
+
+    def convert(
+        self, value: str | datetime.datetime, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime.datetime:
+        from policies.audit.times import instant
+        from policies.errors import InputError
+
+        if isinstance(value, datetime.datetime):
+            return value
+        try:
+            return instant(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command(name="audit", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--project", metavar="ID", help="The Google Cloud project to look at, with your credentials.")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help="Look at a recorded file instead, without a cloud: the same verdicts. With --apply also a plan of --plan.",
+)
+@click.option(
+    "--record", "record_file", type=options.Writable(), metavar="FILE", help="Write what was seen there, for --from."
+)
+@click.option("--window", type=Span(), default="7d", show_default=True, help="Time to look back on; at least 24h.")
+@click.option(
+    "--grace", type=Span(), default="24h", show_default=True, help="So long a volume may be attached to nothing."
+)
+@click.option(
+    "--per-vm-cap",
+    type=click.IntRange(min=1),
+    metavar="MIB/S",
+    help="What one machine can read of a volume.  [default: 2400, measured on v7x]",
+)
+@click.option(
+    "--schedule",
+    "schedules",
+    multiple=True,
+    metavar="VOLUME=TEXT",
+    help='High in office hours, else at the floor: --schedule "llama=mon-fri 08:00-18:00 Europe/Berlin 1200".',
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice((TABLE, *WRITERS), case_sensitive=False),
+    default=TABLE,
+    show_default=True,
+    help="A table or a page for people, markdown for an issue; json is spotrail.audit/1.",
+)
+@click.option("--all", "everything", is_flag=True, help="List in the table what is used as it should be, too.")
+@click.option(
+    "--plan", "plan_file", type=options.Writable(), metavar="FILE", help="Write the remedies there, to review."
+)
+@click.option("--apply", "do", is_flag=True, help="Show each step of the remedies, and do it after a yes.")
+@click.option("--yes", is_flag=True, help="With --apply: do not ask.")
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="NAME",
+    help="Touch only this; needed for what is protected or not labelled managed-by=spotrail. Several times: several.",
+)
+@click.option("--stack", default="", metavar="NAME", help="Touch only what is labelled env=NAME.")
+@click.option("--endpoint", metavar="URL", help="A Google Cloud on this machine: http://127.0.0.1:8080.")
+@click.option("--now", type=Moment(), help="With --endpoint: what its clock says.")
+@options.prices
+@click.option(
+    "--as-of",
+    type=options.Day(),
+    show_default="the day of the record",
+    help="The day from which the age of prices is counted.",
+)
+@options.output
+@options.quiet
+def command(
+    project: str | None,
+    source: str | None,
+    record_file: Path | None,
+    window: datetime.timedelta,
+    grace: datetime.timedelta,
+    per_vm_cap: int | None,
+    schedules: tuple[str, ...],
+    form: str,
+    everything: bool,
+    plan_file: Path | None,
+    do: bool,
+    yes: bool,
+    resources: tuple[str, ...],
+    stack: str,
+    endpoint: str | None,
+    now: datetime.datetime | None,
+    prices: Path | None,
+    as_of: datetime.date | None,
+    output_file: Path | None,
+    quiet: bool,
+) -> ExitCode:
+    """Find the money that runs idle in a project, worst first, and what would stop it.
+
+    A volume of Hyperdisk ML bills its throughput around the clock, read or not. The audit reads the inventory and the
+    metrics of a week, and says of each volume, slice, address, snapshot and bucket what it wastes: per month, and so
+    far. Missing telemetry is not idleness. Nothing is changed without --apply.
+
+    Exits 0 where nothing is wasted, 3 where something is, 4 where something could not be seen or judged, 5 where
+    nothing could be read.  Needs: pip install 'spotrail[live]'; --from alone does not.
+
+    \b
+    Examples:
+      spotrail audit --project my-project
+      spotrail audit --project my-project --record week.json
+      spotrail audit --from week.json --format html --output week.html
+      spotrail audit --from week.json --plan remedies.json
+      spotrail audit --from remedies.json --apply
+    """
+    from policies.audit.access import Access
+    from policies.audit.outcome import audit_exit
+    from policies.audit.record_file import read_record
+    from policies.audit.remedies.planning import Choice, plan_remedies
+    from policies.audit.scheduling import read_schedules
+    from policies.prices.book import load_book, shipped_book
+
+    _check(project, source, do=do, yes=yes)
+    if now is not None and endpoint is None:
+        raise click.UsageError("--now is the clock of --endpoint, and there is none; Google's has its own.")
+    access = Access(endpoint=endpoint)
+    saved = remedies.saved_plan(source)
+    if saved is not None:
+        return remedies.apply_plan(saved, access, yes=yes) if do else remedies.show_plan(saved)
+    terms = _terms(window, grace, per_vm_cap)
+    record = read_record(source) if source else _collected(project or "", access, terms, now, quiet=quiet)
+    if record_file is not None:
+        _write_record(record, record_file)
+    audit = _judged(record, terms, load_book(prices) if prices else shipped_book(), as_of, schedules)
+    scheduled = tuple(read_schedules(schedules))
+    choice = Choice(resources=resources, stack=stack, scheduled=scheduled)
+    plan = plan_remedies(audit, record, choice) if do or plan_file or resources else None
+    _write(audit, form, output_file, everything=everything, next_steps=_next_steps(source, record_file, plan_file))
+    if plan is not None and plan_file is not None:
+        remedies.write_plan(plan, plan_file)
+    if plan is None or not do:
+        return audit_exit(audit)
+    return remedies.apply_plan(plan, access, yes=yes)
+
+
+def _check(project: str | None, source: str | None, *, do: bool, yes: bool) -> None:
+    if (project is None) == (source is None):
+        raise click.UsageError("Name one of --project ID (a live project) and --from FILE (a recorded one).")
+    if yes and not do:
+        raise click.UsageError("--yes answers the questions of --apply, and there is no --apply.")
+    if do and not yes and (source == STDIN or sys.stdin is None or not sys.stdin.isatty()):
+        raise click.UsageError(
+            "--apply asks before each step, and nobody is there to answer; review --plan, then --yes."
+        )
+
+
+def _terms(window: datetime.timedelta, grace: datetime.timedelta, per_vm_cap: int | None) -> Terms:
+    from policies.audit.terms import Terms
+
+    terms = Terms(window=window, grace=grace)
+    return terms if per_vm_cap is None else dataclasses.replace(terms, per_vm_mibps=per_vm_cap)
+
+
+def _collected(project: str, access: Access, terms: Terms, now: datetime.datetime | None, *, quiet: bool) -> Record:
+    """What is seen of the live project. Says on standard error what it is at, and in the end what it took."""
+    from policies.audit.judge import minute_candidates
+    from policies.audit.recording import collect
+
+    with output.progress_lines(f"reading {project}", quiet=quiet) as say:
+        found = collect(access, project, terms, say, now=now, candidates=minute_candidates)
+    series = sum(map(len, found.record.metrics.values()))
+    resources = sum(map(len, found.record.inventory.values()))
+    if not quiet:
+        calls = sum(found.calls.values())
+        click.echo(f"read {resources:,} resources and {series:,} time series in {calls:,} API calls", err=True)
+    return found.record
+
+
+def _write_record(record: Record, path: Path) -> None:
+    from policies.audit.record_file import write_record
+
+    with output.opened(path) as stream:
+        write_record(record, stream)
+
+
+def _write(audit: Audit, form: str, output_file: Path | None, *, everything: bool, next_steps: tuple[str, ...]) -> None:
+    from policies.report.audit_table import audit_lines
+
+    def lines(width: int) -> Iterator[Text]:
+        return audit_lines(audit, width, next_steps=next_steps, everything=everything)
+
+    with output.opened(output_file) as stream:
+        if form == TABLE:
+            output.write_lines(lines, stream)
+        else:
+            module, function = WRITERS[form]
+            stream.write(getattr(import_module(module), function)(audit))
+
+
+def _judged(
+    record: Record, terms: Terms, book: PriceBook, as_of: datetime.date | None, schedules: tuple[str, ...]
+) -> Audit:
+    from policies.audit.judge import judge
+    from policies.audit.pricing import Pricing
+    from policies.audit.scheduling import read_schedules, scheduled
+
+    wanted = read_schedules(schedules)
+    day = as_of or record.recorded_at.astimezone(datetime.UTC).date()
+    audit = judge(record, terms, book, day)
+    return scheduled(audit, record, wanted, Pricing(record=record, book=book, as_of=day)) if wanted else audit
+
+
+def _next_steps(source: str | None, record_file: Path | None, plan_file: Path | None) -> tuple[str, ...]:
+    """What to type next: a recorded file is judged again for nothing."""
+    if plan_file is not None:
+        return (f"spotrail audit --from {shlex.quote(str(plan_file))} --apply",)
+    file = str(record_file) if record_file else source
+    if file in (None, STDIN):
+        return ("--record week.json keeps what was seen", "--plan remedies.json writes the steps")
+    return (f"spotrail audit --from {shlex.quote(str(file))} --plan remedies.json", "--apply asks before each step")
