@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
@@ -31,7 +32,7 @@ def judge(record: Record, terms: Terms, book: PriceBook, as_of: datetime.date) -
     # What a paged list holds twice is one thing.
     verdicts = dict.fromkeys(on_what_was_seen(each, record) for each in told if isinstance(each, Verdict))
     findings = dict.fromkeys(each for each in told if isinstance(each, AuditFinding))
-    ranked = tuple(sorted(verdicts, key=_rank))
+    ranked = _ranked(tuple(verdicts))
     return Audit(
         project=record.project,
         recorded_at=record.recorded_at,
@@ -63,12 +64,17 @@ def minute_candidates(record: Record, terms: Terms) -> tuple[tuple[str, str], ..
     return tuple(sorted(found))
 
 
-def _rank(verdict: Verdict) -> tuple[int, Fraction, str, str, str, str]:
+def _ranked(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """Worst first: by what is wasted, then what cannot be said, then the rest; each by resource."""
+    times = Counter(verdict.resource for verdict in verdicts)
+    # Of what has one name the whole text decides, so that the order of the record does not.
+    return tuple(sorted(verdicts, key=lambda each: (*_rank(each), repr(each) if times[each.resource] > 1 else "")))
+
+
+def _rank(verdict: Verdict) -> tuple[int, Fraction, str]:
     waste = verdict.waste.per_month if verdict.waste is not None else Fraction()
     unsaid = verdict.kind.unknown or (verdict.waste is None and verdict.kind not in _FINE)
-    group = 0 if waste > 0 else 1 if unsaid else 2
-    return group, -waste, verdict.resource, verdict.type, verdict.kind.value, verdict.message
+    return 0 if waste > 0 else 1 if unsaid else 2, -waste, verdict.resource
 
 
 def _weight(finding: AuditFinding) -> tuple[int, Fraction, str, str, str]:
