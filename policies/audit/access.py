@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from google.api_core.retry import Retry
     from google.cloud import monitoring_v3, tpu_v2
 
+_PARTIAL: Final[Mapping[str, str]] = {"returnPartialSuccess": "true"}
+"""A parameter of every list of Compute Engine that the requests of the packaged client do not have."""
+_SCOPES: Final = ("Zone", "Region", "Global")
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
 
@@ -94,7 +97,11 @@ class Clients:
 
     def compute(self, collection: str) -> Any:
         """The client of a collection of Compute Engine, by the name of its class: `Disks` for `DisksClient`."""
-        return self._once(f"compute.{collection}", lambda: self._compute(f"{collection}Client"))
+        return self._once(f"compute.{collection}", lambda: self._compute(f"{collection}Client", {}))
+
+    def compute_lists(self, collection: str) -> Any:
+        """The same for lists: a zone that does not answer is then named, and does not fail the others."""
+        return self._once(f"compute.{collection} lists", lambda: self._compute(f"{collection}Client", _PARTIAL))
 
     @property
     def tpu(self) -> tpu_v2.TpuClient:
@@ -150,17 +157,23 @@ class Clients:
                     self._made[name] = make()
             return self._made[name]
 
-    def _compute(self, name: str) -> Any:
+    def _compute(self, name: str, query: Mapping[str, str]) -> Any:
         from google.cloud import compute_v1
 
         client = getattr(compute_v1, name)
+        make = client.get_transport_class("rest")
         if self.access.address is None:
-            return client(credentials=self._credentials)
-        transport = client.get_transport_class("rest")(
-            host=self.access.address, url_scheme="http", credentials=self._credentials
-        )
-        # No proxy of the environment stands between us and our own machine.
-        transport._session.trust_env = False
+            transport = make(credentials=self._credentials)
+        else:
+            transport = make(host=self.access.address, url_scheme="http", credentials=self._credentials)
+            # No proxy of the environment stands between us and our own machine.
+            transport._session.trust_env = False
+            # Operations are polled by clients of their own, which a transport would otherwise make for Google's host.
+            if not name.endswith("OperationsClient"):
+                transport._extended_operations_services = {
+                    f"{scope.lower()}_operations": self.compute(f"{scope}Operations") for scope in _SCOPES
+                }
+        transport._session.params = dict(query)
         return client(transport=transport)
 
     def _tpu(self) -> Any:

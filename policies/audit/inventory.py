@@ -91,31 +91,24 @@ def _aggregated(clients: Clients, project: str, collection: str, name: str) -> I
     """All zones and regions at once; a zone that does not answer is named, and does not fail the others."""
     from google.cloud import compute_v1
 
-    request = getattr(compute_v1, f"AggregatedList{collection}Request")(
-        project=project, max_results=_COMPUTE_PAGE, return_partial_success=True
-    )
+    request = getattr(compute_v1, f"AggregatedList{collection}Request")(project=project, max_results=_COMPUTE_PAGE)
     method = f"compute.{_camel(collection)}.aggregatedList"
-    for page in pages(clients, method, clients.compute(collection).aggregated_list, request):
+    for page in pages(clients, method, clients.compute_lists(collection).aggregated_list, request):
         raw = type(page).pb(page)
         scopes = list(raw.items.items())
-        yield Page(
-            items=_items(item for _, scoped in scopes for item in getattr(scoped, name)),
-            gaps=[
-                *((last(scope), "the zone or region did not answer") for scope in raw.unreachables),
-                *((last(scope), _told(scoped.warning)) for scope, scoped in scopes if _doubtful(scoped.warning)),
-                *(("", _told(raw.warning)) for _ in range(1) if _doubtful(raw.warning)),
-            ],
-        )
+        gaps = [(last(scope), "the zone or region did not answer") for scope in raw.unreachables]
+        gaps += [(last(scope), _told(scoped.warning)) for scope, scoped in scopes if _doubtful(scoped.warning)]
+        if _doubtful(raw.warning) and not gaps:  # otherwise it only says so again
+            gaps = [("", _told(raw.warning))]
+        yield Page(items=_items(item for _, scoped in scopes for item in getattr(scoped, name)), gaps=gaps)
 
 
 def _global(clients: Clients, project: str, collection: str) -> Iterator[Page]:
     from google.cloud import compute_v1
 
-    request = getattr(compute_v1, f"List{collection}Request")(
-        project=project, max_results=_COMPUTE_PAGE, return_partial_success=True
-    )
+    request = getattr(compute_v1, f"List{collection}Request")(project=project, max_results=_COMPUTE_PAGE)
     method = f"compute.{_camel(collection)}.list"
-    for page in pages(clients, method, clients.compute(collection).list, request):
+    for page in pages(clients, method, clients.compute_lists(collection).list, request):
         raw = type(page).pb(page)
         yield Page(items=_items(raw.items), gaps=[("", _told(raw.warning))] if _doubtful(raw.warning) else [])
 

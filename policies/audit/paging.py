@@ -13,12 +13,15 @@ def pages(clients: Clients, method: str, call: Callable[..., Any], request: Any)
     """The pages of a list method of a generated client. Raises CloudError."""
     turn = _Turn(clients, method)
     with told(method):
-        clients.asked(method)
-        for page in call(request=request, **clients.how(method)).pages:
-            yield page
-            if turn.ends(page.next_page_token):
-                return
+        while True:
             clients.asked(method)
+            # One page a call: the client's own loop would keep each page until the next has come.
+            page = next(iter(call(request=request, **clients.how(method)).pages))
+            request.page_token = page.next_page_token
+            yield page
+            del page
+            if turn.ends(request.page_token):
+                return
 
 
 def storage_pages(clients: Clients, method: str, path: str, query: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,188 @@
+"""How things are used: one query a metric for the whole project, aligned to the hour by Cloud Monitoring.
+
+Minute points are read only for the volumes whose verdict needs them. A metric that a project never had is not an error
+of the API's making: it has no series.
+Source: https://cloud.google.com/monitoring/api/ref_v3/rpc/google.monitoring.v3#metricservice
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, final
+
+from policies.audit.access import Clients, CloudError
+from policies.audit.failures import plain
+from policies.audit.packing import Packer
+from policies.audit.paging import pages
+from policies.audit.record import Metric, Missing, Series, Window
+
+HOUR: Final = datetime.timedelta(hours=1)
+MINUTE: Final = datetime.timedelta(minutes=1)
+LAG: Final = datetime.timedelta(minutes=5)
+"""Points of the last minutes have not all come in."""
+METHOD: Final = "monitoring.timeSeries.list"
+MINUTES_OF: Final = (Metric.READ_BYTES, Metric.WRITE_BYTES)
+"""The metrics of which minute points are read."""
+MOST_MINUTES: Final = 10_000_000
+"""Minute points that are read at most: a quarter of a gigabyte would be twice as many."""
+_PAGE: Final = 100_000
+"""Points that a page has at most."""
+_LONGEST_FILTER: Final = 2000
+"""Characters; Google takes 2,048."""
+_MOST_NAMES: Final = 100
+"""Alternatives of one `one_of`."""
+_NEVER_HAD: Final = "Cannot find metric"
+
+Pair: TypeAlias = tuple[str, str]
+"""Id of an instance and the device name of a volume on it."""
+
+_ALIGNERS: Final[Mapping[Metric, str]] = {
+    Metric.READ_BYTES: "ALIGN_DELTA",
+    Metric.WRITE_BYTES: "ALIGN_DELTA",
+    Metric.MAX_READ_BYTES: "ALIGN_MAX",
+    Metric.UPTIME: "ALIGN_DELTA",
+    Metric.CPU: "ALIGN_MEAN",
+    Metric.DUTY_CYCLE: "ALIGN_MAX",
+    Metric.BUCKET_BYTES: "ALIGN_MAX",
+    Metric.NAT_RECEIVED: "ALIGN_DELTA",
+    Metric.CACHE_HITS: "ALIGN_DELTA",
+}
+
+
+@final
+@dataclass(kw_only=True)
+class FoundSeries:
+    """What came of a metric."""
+
+    series: tuple[Series, ...] = ()
+    missing: list[Missing] = field(default_factory=list)
+
+
+def window_before(now: datetime.datetime, length: datetime.timedelta) -> Window:
+    """The window of that length that ends five minutes before `now`, at a full minute."""
+    end = (now - LAG).astimezone(datetime.UTC).replace(second=0, microsecond=0)
+    return Window(start=end - length, end=end)
+
+
+def readers(
+    clients: Clients, project: str, window: Window, packer: Packer
+) -> Mapping[Metric, Callable[[], FoundSeries]]:
+    """The questions about every metric, by the hour. Each raises CloudError where nothing came."""
+    return {metric: _reader(clients, project, window, packer, metric) for metric in Metric}
+
+
+def _reader(
+    clients: Clients, project: str, window: Window, packer: Packer, metric: Metric
+) -> Callable[[], FoundSeries]:
+    return lambda: _read(clients, packer, metric, hourly_request(project, window, metric))
+
+
+def minute_readers(
+    clients: Clients, project: str, window: Window, packer: Packer, pairs: Sequence[Pair]
+) -> Mapping[tuple[Metric, int], Callable[[], FoundSeries]]:
+    """The questions about the minutes of these pairs: many pairs a query, by metric and number of the query."""
+    return {
+        (metric, number): _minute_reader(clients, project, window, packer, metric, chunk)
+        for metric in MINUTES_OF
+        for number, chunk in enumerate(chunks(pairs))
+    }
+
+
+def _minute_reader(
+    clients: Clients, project: str, window: Window, packer: Packer, metric: Metric, chunk: Sequence[Pair]
+) -> Callable[[], FoundSeries]:
+    def read() -> FoundSeries:
+        found = _read(clients, packer, metric, _request(project, window, metric, MINUTE, _restriction(chunk)))
+        wanted = set(chunk)
+        # The filter cannot say pairs: it lets through each of these machines with each of these names.
+        return FoundSeries(
+            series=tuple(series for series in found.series if _pair(series) in wanted), missing=found.missing
+        )
+
+    return read
+
+
+def affordable(window: Window) -> int:
+    """For so many pairs minute points of the window are read at most."""
+    minutes = (window.end - window.start) // MINUTE
+    return max(1, MOST_MINUTES // (minutes * len(MINUTES_OF)))
+
+
+def chunks(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+    """The pairs in so many parts that the filter of each is short enough."""
+    chunk: list[Pair] = []
+    for pair in sorted(set(pairs)):
+        longer = [*chunk, pair]
+        if chunk and (
+            len(longer) > _MOST_NAMES or len(_filter(Metric.WRITE_BYTES, _restriction(longer))) > _LONGEST_FILTER
+        ):
+            yield tuple(chunk)
+            longer = [pair]
+        chunk = longer
+    if chunk:
+        yield tuple(chunk)
+
+
+def _read(clients: Clients, packer: Packer, metric: Metric, request: Any) -> FoundSeries:
+    """All pages of a query. What came before a page fails is kept, and said to be cut."""
+    from google.api_core.exceptions import NotFound
+
+    packing = packer.packing()
+    missing: list[Missing] = []
+    came = 0
+    try:
+        with packer.turn:
+            for page in pages(clients, METHOD, clients.monitoring.list_time_series, request):
+                raw = type(page).pb(page)
+                packing.add(raw.time_series)
+                missing += [Missing(part=metric.value, why=plain(each.message)) for each in raw.execution_errors]
+                came += 1
+                # Not two pages in memory.
+                del page, raw
+    except CloudError as error:
+        if isinstance(error.__cause__, NotFound) and _NEVER_HAD in str(error.__cause__):
+            return FoundSeries()
+        if not came:
+            raise
+        missing.append(Missing(part=metric.value, why=f"{error} (after {came} pages)"))
+    return FoundSeries(series=packing.series(), missing=missing)
+
+
+def hourly_request(project: str, window: Window, metric: Metric) -> Any:
+    """The query for a metric of the whole project, as a ListTimeSeriesRequest."""
+    return _request(project, window, metric, HOUR, "")
+
+
+def _request(project: str, window: Window, metric: Metric, period: datetime.timedelta, restriction: str) -> Any:
+    from google.cloud import monitoring_v3
+
+    return monitoring_v3.ListTimeSeriesRequest(
+        name=f"projects/{project}",
+        filter=_filter(metric, restriction),
+        interval=monitoring_v3.TimeInterval(start_time=window.start, end_time=window.end),
+        aggregation=monitoring_v3.Aggregation(
+            alignment_period=period, per_series_aligner=getattr(monitoring_v3.Aggregation.Aligner, _ALIGNERS[metric])
+        ),
+        view=monitoring_v3.ListTimeSeriesRequest.TimeSeriesView.FULL,
+        page_size=_PAGE,
+    )
+
+
+def _filter(metric: Metric, restriction: str) -> str:
+    return f'metric.type = "{metric.value}"{restriction}'
+
+
+def _restriction(pairs: Sequence[Pair]) -> str:
+    ids, names = ({pair[at] for pair in pairs} for at in (0, 1))
+    return f" AND resource.labels.instance_id = {_one_of(ids)} AND metric.labels.device_name = {_one_of(names)}"
+
+
+def _one_of(texts: set[str]) -> str:
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in sorted(texts))
+    return f"one_of({', '.join(f'{chr(34)}{text}{chr(34)}' for text in quoted)})"
+
+
+def _pair(series: Series) -> Pair:
+    return series.resource_labels.get("instance_id", ""), series.metric_labels.get("device_name", "")
