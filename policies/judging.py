@@ -98,9 +98,9 @@ def _setting(reading: Reading, name: str) -> tuple[object, str]:
 
 
 def _parsed(value: Value) -> object:
-    """An object of the configuration, which Pulumi hands over as JSON text; what is not JSON stays text."""
+    """An object of the configuration, which Pulumi hands over as JSON text; what is not JSON stays as it is."""
     if not isinstance(value, str):
-        return None
+        return value
     try:
         return json.loads(value)
     except json.JSONDecodeError:

@@ -8,9 +8,10 @@ from typing import Final
 from policies.changes import PolicyResult
 from policies.resources import STACK_TYPE
 from policies.rules.model import Finding, Rule, Severity
+from policies.rules.waivers import PACKS
 
 RULE: Final = Rule(
-    id="STATE-PULUMI-POLICY",
+    id=PACKS,
     title="The policy packs inside Pulumi have nothing to say",
     severity=Severity.ERROR,
     applies_to=(STACK_TYPE,),

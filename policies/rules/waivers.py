@@ -15,6 +15,8 @@ from policies.rules.registry import rule
 
 FIELDS: Final = ("rule", "urn", "reason", "until")
 PLACE: Final = "spotrail:waivers"
+PACKS: Final = "STATE-PULUMI-POLICY"
+"""What policy packs inside Pulumi said; see `policies.policy_results`."""
 MIDNIGHT: Final = "T00:00:00Z"
 
 
@@ -82,6 +84,8 @@ def _fault(field: str, value: object) -> str:
     if field == "rule":
         if value in BUDGET_RULES:
             return f" is {value}, which nobody waives: a budget that is to be larger is given a larger limit"
+        if value == PACKS:
+            return f" is {value}: what another policy pack says is waived in that pack"
         try:
             rule(value)
         except InputError as error:

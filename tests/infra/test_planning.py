@@ -35,7 +35,12 @@ def planned(config: Mapping[str, Value], resource: Resource = ON_DEMAND) -> Plan
 
 @pytest.mark.parametrize(
     ("config", "waived"),
-    [({}, ""), ({"spotrail:waivers": json.dumps([WAIVER])}, "deadline run")],
+    [
+        ({}, ""),
+        ({"spotrail:waivers": json.dumps([WAIVER])}, "deadline run"),
+        # As a preview writes it that keeps objects as they are.
+        ({"spotrail:waivers": (WAIVER,)}, "deadline run"),
+    ],
 )
 def test_waivers_come_from_the_stack_file(config: Mapping[str, Value], waived: str) -> None:
     (finding,) = (each for each in planned(config).findings if each.rule.id == "TPU-ON-DEMAND")

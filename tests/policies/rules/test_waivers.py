@@ -35,6 +35,7 @@ def test_no_waivers(value: object) -> None:
             [GOOD, GOOD | {"rule": "TPU-ONDEMAND"}],
             r'^spotrail:waivers\[1\].rule: no rule has the id "TPU-ONDEMAND". Did you',
         ),
+        ([GOOD | {"rule": "STATE-PULUMI-POLICY"}], r"what another policy pack says is waived in that pack"),
         ([GOOD | {"rule": "BUDGET-TOTAL"}], r"waivers\[0\].rule is BUDGET-TOTAL, which nobody waives"),
         ([{key: GOOD[key] for key in ("rule", "urn", "until")}], r"waivers\[0\].reason is missing; a waiver needs"),
         ([GOOD | {"reason": "  "}], r'waivers\[0\].reason is "  "; it must be text that is not empty'),
