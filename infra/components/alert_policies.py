@@ -54,6 +54,8 @@ class AlertTerms:
     """Idle money a month beyond which the guard's alert fires."""
     every_hours: int
     """Hours between two runs of the guard."""
+    by_clock: bool
+    """Whether the guard sets throughput by the clock: at night it is low because nobody reads."""
 
 
 @final
@@ -83,8 +85,8 @@ class AlertPolicies:
         return self._policy("spend-rate", "TPU chips beyond the stack", [condition], text)
 
     def idle_throughput(self) -> list[gcp.monitoring.AlertPolicy]:
-        """A condition for each volume, in as many policies as they need."""
-        volumes = self._terms.volumes
+        """A condition for each volume, in as many policies as they need; none where throughput goes by the clock."""
+        volumes = () if self._terms.by_clock else self._terms.volumes
         parts = [volumes[first : first + MOST_CONDITIONS] for first in range(0, len(volumes), MOST_CONDITIONS)]
         return [self._idle_volumes(f"-{number}" if number > 1 else "", part) for number, part in enumerate(parts, 1)]
 

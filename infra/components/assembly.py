@@ -33,6 +33,7 @@ from infra.plan.slices import SlicePlan, plan_slice, serving_names, slice_names
 from infra.plan.startup import image_reference
 from infra.settings import Settings
 from infra.settings.model import ServingSettings, SliceSettings
+from policies.audit.schedule import read_schedule
 from policies.hardware.slices import shape
 from policies.hardware.zones import region_of
 
@@ -139,6 +140,7 @@ def volume(settings: Settings, accounts: Identity) -> ModelVolumeArgs:
         manifest_sha256=model.manifest_sha256,
         size_gib=model.size_gib,
         throughput=model.throughput,
+        schedule=read_schedule(model.schedule).label() if model.schedule else "",
         zones=settings.model_zones,
         staging=Staging(
             disk_type=STAGING_TYPE,
@@ -225,6 +227,7 @@ def guard(settings: Settings, made: Buckets, slack_token: pulumi.Output[str] | N
             idle_hours=settings.guard.idle_hours,
             idle_dollars=settings.guard.idle_dollars,
             every_hours=settings.guard.every_hours,
+            by_clock=bool(model.schedule),
         ),
         guard=_guard_terms(settings) if settings.guard.enabled else None,
     )

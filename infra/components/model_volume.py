@@ -50,6 +50,7 @@ from infra.plan.names import (
     volume_name,
 )
 from policies.estimate import fill_environment
+from policies.guard.labels import SCHEDULE_LABEL
 from policies.hardware.zones import region_of
 
 JOB_CPU: Final = "1"
@@ -105,6 +106,8 @@ class ModelVolumeArgs:
     """GiB of the volumes, of the staging disk, and of the snapshot at most."""
     throughput: int
     """Provisioned MiB/s of each volume. Never left out: Google's default is 24 a GiB."""
+    schedule: str
+    """Value of the label by which the guard knows when the volumes have `throughput`; empty: always."""
     zones: tuple[str, ...]
     """One volume each."""
     staging: Staging
@@ -154,6 +157,10 @@ class ModelVolume(pulumi.ComponentResource):
         disk = self.disks[zone]
         return ModelMount(disk_id=disk.id, disk_name=disk.name, device_name=self._disk_name(zone))
 
+    @property
+    def _by_clock(self) -> Mapping[str, str]:
+        return {SCHEDULE_LABEL: self._args.schedule} if self._args.schedule else {}
+
     def _disk_name(self, zone: str) -> str:
         return disk_name(self._args.site.env, self._args.model, self._args.manifest_sha256, zone)
 
@@ -180,12 +187,13 @@ class ModelVolume(pulumi.ComponentResource):
             provisioned_throughput=args.throughput,
             access_mode=ACCESS_MODE,
             snapshot=self.snapshot.id,
-            labels=args.site.labels_with(role="model"),
-            # A snapshot that is renamed or removed one day must not replace a volume that is being read.
+            labels=args.site.labels_with(role="model", **self._by_clock),
+            # A snapshot that is renamed or removed one day must not replace a volume that is being read, and what the
+            # guard sets by the clock must not be set back.
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[self.clean],
-                ignore_changes=["snapshot"],
+                ignore_changes=["snapshot", *(["provisionedThroughput"] if args.schedule else [])],
                 custom_timeouts=_minutes(DISK_MINUTES),
             ),
         )

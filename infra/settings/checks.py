@@ -13,6 +13,7 @@ from infra.plan.machines import STAGING_TYPE, Judgement, judge_hydrator, judge_m
 from infra.plan.slices import serving_names, slice_names
 from infra.settings.mistakes import Mistakes
 from infra.settings.model import Settings
+from policies.audit.schedule import read_schedule
 from policies.errors import InputError
 from policies.hardware.disks import check_disk
 from policies.hardware.slices import shape
@@ -35,6 +36,7 @@ def check(settings: Settings, mistakes: Mistakes) -> None:
     _slice_names(settings, mistakes)
     _model_names(settings, mistakes)
     _model_volume(settings, mistakes)
+    _schedule(settings, mistakes)
     _machines(settings, mistakes)
     _boot_disks(settings, mistakes)
     _network(settings, mistakes)
@@ -120,6 +122,23 @@ def _model_volume(settings: Settings, mistakes: Mistakes) -> None:
         )
         for broken in attach_mistakes(disk, tuple(readers(settings, zone))):
             mistakes.add("model.throughput", model.throughput, f"{broken}.")
+
+
+def _schedule(settings: Settings, mistakes: Mistakes) -> None:
+    """A schedule is kept by the guard, and its high hours have the throughput that the stack is priced with."""
+    model, guard = settings.model, settings.guard
+    if not model.schedule or mistakes.at("model.schedule"):
+        return
+    if not (guard.enabled and guard.apply and guard.every_hours == 1) and not mistakes.at("guard"):
+        rule = "The guard keeps it, every hour: set spotrail:guard.enabled and .apply to true, and .every_hours to 1."
+        mistakes.add("model.schedule", model.schedule, rule)
+    mibps = read_schedule(model.schedule).mibps
+    if mibps != model.throughput and not mistakes.at("model.throughput"):
+        rule = (
+            f"Its high hours have {mibps} MiB/s and spotrail:model.throughput is {model.throughput}: write the same "
+            "in both, so that the price of the stack is the most that it can be."
+        )
+        mistakes.add("model.schedule", model.schedule, rule)
 
 
 def readers(settings: Settings, zone: str) -> Iterator[Attachment]:

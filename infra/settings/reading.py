@@ -28,6 +28,7 @@ from infra.settings.model import (
 from infra.settings.oversight import AlertSettings, BudgetSettings, CiSettings, GuardSettings
 from infra.settings.section import Rule, Section, passes
 from infra.settings.tpu import read_serving, read_slices
+from policies.audit.schedule import read_schedule
 from policies.hardware.disks import disk_type
 from policies.hardware.zones import check_zone, region_of
 
@@ -131,7 +132,13 @@ def _model(part: Section) -> ModelSettings:
         path=part.text("path", formats.model_path),
         size_gib=part.integer("size_gib", 4, MOST_GIB, "GiB"),
         throughput=part.integer("throughput", 400, 1_200_000, "MiB/s"),
+        schedule=part.text("schedule", _schedule),
     )
+
+
+def _schedule(value: str) -> str | None:
+    """A schedule that fits into the label by which the guard knows it."""
+    return passes(lambda text: read_schedule(text).label())(value) if value else None
 
 
 def _hydration(part: Section) -> HydrationSettings:

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import final
 
 from policies.audit.links import relative
-from policies.audit.model import Audit, RemedyKind
+from policies.audit.model import Audit
 from policies.audit.pricing import Pricing
 from policies.audit.reading import said
 from policies.audit.record import Part, Record
@@ -20,10 +20,8 @@ from policies.audit.remedies.planning import Choice, plan_remedies
 from policies.audit.schedule import Schedule, read_schedule
 from policies.audit.scheduling import scheduled
 from policies.errors import InputError
+from policies.guard.labels import SCHEDULE_LABEL
 from policies.prices.book import PriceBook
-
-SCHEDULE_LABEL: Final = "throughput-schedule"
-"""Label of a volume whose throughput goes by the clock; infra/components/model_volume.py writes it."""
 
 
 @final
@@ -52,10 +50,11 @@ class Intent:
 
 def intend(audit: Audit, record: Record, stack: str, book: PriceBook, as_of: datetime.date) -> Intent:
     """What would be done of an audit for the stack `stack`. Pure."""
-    schedules, doubts = _schedules(record, stack)
+    schedules, doubts = _schedules(audit, record, stack)
     by_clock = scheduled(audit, record, schedules, Pricing(record=record, book=book, as_of=as_of))
-    safe = plan_remedies(_without_clock(by_clock), record, Choice(stack=stack, safe_only=True))
-    clocked = plan_remedies(_clock_only(by_clock), record, Choice(stack=stack))
+    safe = plan_remedies(_of(by_clock, schedules, wanted=False), record, Choice(stack=stack, safe_only=True))
+    choice = Choice(stack=stack, scheduled=tuple(schedules))
+    clocked = plan_remedies(_of(by_clock, schedules, wanted=True), record, choice)
     return Intent(plans=(safe, clocked), doubts=doubts)
 
 
@@ -65,28 +64,27 @@ def act(intent: Intent, hands: Hands) -> Iterator[Result]:
         yield from apply_plan(plan, hands, lambda measure, step: True)
 
 
-def _schedules(record: Record, stack: str) -> tuple[dict[str, Schedule], tuple[str, ...]]:
-    """The schedules of the volumes of a stack by their names, and what is wrong with those that cannot be read."""
+def _schedules(audit: Audit, record: Record, stack: str) -> tuple[dict[str, Schedule], tuple[str, ...]]:
+    """The schedules of the volumes of a stack by their names, and what is wrong with those that cannot be kept."""
+    throughput = {verdict.name for verdict in audit.verdicts if verdict.usage.provisioned_mibps is not None}
     found: dict[str, Schedule] = {}
     doubts: list[str] = []
     for disk in record.items(Part.DISKS):
-        label = said(disk, "labels", SCHEDULE_LABEL)
+        name, label = said(disk, "name"), said(disk, "labels", SCHEDULE_LABEL)
         if not label or said(disk, "labels", "env") != stack:
             continue
         try:
-            found[said(disk, "name")] = read_schedule(label)
+            schedule = read_schedule(label)
         except InputError as error:
             doubts.append(f"{relative(said(disk, 'selfLink'))}: label {SCHEDULE_LABEL}: {error}")
+            continue
+        if name in throughput:
+            found[name] = schedule
+        else:
+            doubts.append(f"{relative(said(disk, 'selfLink'))}: label {SCHEDULE_LABEL}: it has no throughput to set")
     return found, tuple(doubts)
 
 
-def _clock_only(audit: Audit) -> Audit:
-    return replace(audit, verdicts=tuple(each for each in audit.verdicts if _by_clock(each.remedy)))
-
-
-def _without_clock(audit: Audit) -> Audit:
-    return replace(audit, verdicts=tuple(each for each in audit.verdicts if not _by_clock(each.remedy)))
-
-
-def _by_clock(remedy: object) -> bool:
-    return getattr(remedy, "kind", None) is RemedyKind.SCHEDULE_THROUGHPUT
+def _of(audit: Audit, schedules: Mapping[str, Schedule], *, wanted: bool) -> Audit:
+    """The audit with the verdicts on volumes that have a schedule, or with the others."""
+    return replace(audit, verdicts=tuple(each for each in audit.verdicts if (each.name in schedules) is wanted))

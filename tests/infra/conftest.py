@@ -156,6 +156,12 @@ def seldom(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
 
 
 @pytest.fixture(scope="session")
+def by_clock(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
+    """dev, whose model volume has its throughput in office hours."""
+    return variant("dev", {"model": {"schedule": "mon-fri 08:00-18:00 Europe/Berlin 1200"}})
+
+
+@pytest.fixture(scope="session")
 def hooked(variant: Callable[[str, Mapping[str, Any]], Graph]) -> Graph:
     """dev with a webhook."""
     return variant("dev", {"guard": {"webhook": "dev-guard-webhook"}})

@@ -304,6 +304,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("slack_token", "xoxb", r"alerts\.slack_channel is \"\"\n  spotrail:slack_token is set, and no channel"),
     ("ci", {"repository": "acme"}, r"ci\.repository is \"acme\"\n  It must be a GitHub repository: owner/name"),
     ("ci", {"repository": "acme/x", "branch": "main"}, r"ci\.branch is \"main\"\n  There is no such key"),
+    ("model.schedule", "office hours", r"model\.schedule is \"office hours\"\n  schedule .*: it has four parts"),
+    ("model.schedule", "mon-fri 08:00-12:00 UTC 1200", r"once in 6 hours"),
+    ("model.schedule", "mon-fri 08:00-18:00 UTC 1200", r"The guard keeps it, every hour: set spotrail:guard\.enabled"),
     ("guard.idle_percent", 51, r"It must be 1 to 50 %"),
     ("guard.every_hours", 5, r"guard\.every_hours is 5\n  It must be one of 1, 2, 3, 4, 6\."),
     ("guard.every_hours", "1h", r"It must be one of 1, 2, 3, 4, 6\."),
@@ -430,6 +433,20 @@ def test_the_smallest_volume_cannot_be_staged_with_the_iops_that_are_included() 
     assert re.search(r"hydration\.staging_iops is 3000\n  IOPS 3,000: hyperdisk-balanced of 4 GiB takes 2,000 to", said)
     fewer = {"model.size_gib": 4, "model.throughput": 400, "hydration.staging_iops": 2000}
     assert settings(fewer).hydration.staging_iops == 2000
+
+
+BY_CLOCK = {"model.schedule": "mon-fri 08:00-18:00 Europe/Berlin 1200", "guard.apply": True}
+
+
+def test_throughput_by_the_clock_has_the_price_of_the_high_hours() -> None:
+    assert settings(BY_CLOCK).model.schedule == "mon-fri 08:00-18:00 Europe/Berlin 1200"
+    said = refusal({**BY_CLOCK, "model.throughput": 800})
+    assert "Its high hours have 1200 MiB/s and spotrail:model.throughput is 800: write the same in both" in said
+
+
+@pytest.mark.parametrize("changes", [{"guard.apply": False}, {"guard.every_hours": 2}, {"guard": {"enabled": False}}])
+def test_a_schedule_needs_a_guard_that_keeps_it_every_hour(changes: dict[str, Any]) -> None:
+    assert "model.schedule" in refusal({**BY_CLOCK, **changes})
 
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:

@@ -7,6 +7,9 @@ import re
 
 import pytest
 
+from policies.audit.schedule import read_schedule
+from policies.guard.labels import SCHEDULE_LABEL
+
 DIGEST = "3f9a6c0be1d2758b94c7f02a6d8e513f7b0c94a2d6e85f1370b9c2a4e6d81f35"
 OTHER = "0badc0de" + DIGEST[8:]
 VERSION = "llama-3f9a6c0b"
@@ -242,3 +245,17 @@ def test_the_stack_says_where_its_volumes_are(two_zones) -> None:
         "us-central1-b": "dev-llama-3f9a6c0b-us-central1-b",
         "us-east5-b": "dev-llama-3f9a6c0b-us-east5-b",
     }
+
+
+def test_throughput_by_the_clock_is_the_guards_to_set(by_clock, dev) -> None:
+    disk = by_clock.one("Disk")
+    assert disk.options.ignore_changes == ("snapshot", "provisionedThroughput")
+    assert disk.inputs["provisionedThroughput"] == 1200, "what it is made with, and priced with"
+    label = disk.value("labels", SCHEDULE_LABEL)
+    assert label == "mon-fri_0800-1800_europe--berlin_1200"
+    assert read_schedule(str(label)).text() == "mon-fri 08:00-18:00 Europe/Berlin 1200"
+    assert SCHEDULE_LABEL not in dev.one("Disk").inputs["labels"]
+
+
+def test_a_quiet_night_by_the_clock_is_no_alert(by_clock) -> None:
+    assert [one.name for one in by_clock.of("AlertPolicy")] == ["spend-rate", "guard-findings", "guard-silent"]
