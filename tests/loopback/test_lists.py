@@ -77,3 +77,68 @@ def test_a_state_that_the_client_does_not_know_comes_through(world: World, endpo
     world.add(Part.NODES, name=f"{ZONE}/new", state=99)
     (node,) = tpu(endpoint).list_nodes(parent="projects/acme-tpu-dev/locations/-")
     assert type(node).pb(node).state == 99  # as a plain number: the typed form warns
+
+
+GLOBAL = "https://www.googleapis.com/compute/v1/projects/acme-tpu-dev/global"
+POOL = {"zone": ZONE, "poolProvisionedIops": "7"}
+MANAGERS = ("InstanceGroupManagers", "instance_group_managers", Part.GROUPS)
+COLLECTIONS: list[tuple[str, str, Part, dict[str, Any], dict[str, Any]]] = [
+    ("Instances", "instances", Part.INSTANCES, {"zone": ZONE, "status": "SUSPENDED"}, {"status": "SUSPENDED"}),
+    ("Addresses", "addresses", Part.ADDRESSES, {"region": "us-central1", "status": "RESERVED"}, {"status": "RESERVED"}),
+    ("Addresses", "addresses", Part.ADDRESSES, {"addressType": "EXTERNAL"}, {"address_type": "EXTERNAL"}),
+    (*MANAGERS, {"zone": ZONE, "targetSize": 3}, {"target_size": 3}),
+    (*MANAGERS, {"region": "us-east1", "baseInstanceName": "pod"}, {"base_instance_name": "pod"}),
+    ("StoragePools", "storage_pools", Part.STORAGE_POOLS, POOL, {"pool_provisioned_iops": 7}),
+    ("Routers", "routers", Part.ROUTERS, {"region": "us-central1", "nats": [{"name": "egress"}]}, {}),
+]
+
+
+@pytest.mark.parametrize(("service", "field", "part", "given", "expected"), COLLECTIONS)
+def test_every_aggregated_collection(
+    world: World,
+    endpoint: str,
+    service: str,
+    field: str,
+    part: Part,
+    given: dict[str, Any],
+    expected: dict[str, Any],
+) -> None:
+    item = world.add(part, name="one", labels={"env": "dev"} if part is Part.INSTANCES else {}, **given)
+    world.add(part, name="two", **given)
+    request = {"project": "acme-tpu-dev", "max_results": 1}
+    pages = compute(endpoint, service).aggregated_list(request=request).pages
+    found = [one for page in pages for scope in page.items.values() for one in getattr(scope, field)]
+    assert [one.name for one in found] == ["one", "two"]
+    assert (found[0].self_link, found[0].id) == (item["selfLink"], int(item["id"]))
+    assert {name: getattr(found[0], name) for name in expected} == expected
+    assert list(world.counts().values()) == [2]
+
+
+@pytest.mark.parametrize(("service", "part"), [("Snapshots", Part.SNAPSHOTS), ("Images", Part.IMAGES)])
+def test_every_global_collection(world: World, endpoint: str, service: str, part: Part) -> None:
+    for name in ("a", "b", "c"):
+        world.add(part, name=name, labels={"kept": name})
+    client = compute(endpoint, service)
+    found = list(client.list(request={"project": "acme-tpu-dev", "max_results": 2}))
+    assert [(one.name, dict(one.labels)) for one in found] == [(name, {"kept": name}) for name in ("a", "b", "c")]
+    assert found[0].self_link == f"{GLOBAL}/{service.lower()}/a"
+    assert list(world.counts().values()) == [2]
+
+
+def test_a_list_that_shrinks_between_pages_loses_nothing(world: World, endpoint: str) -> None:
+    for name in "abcdef":
+        world.add(Part.DISKS, name=name, zone=ZONE, sizeGb="10")
+    pages = compute(endpoint, "Disks").aggregated_list(request={"project": "acme-tpu-dev", "max_results": 2}).pages
+    seen = []
+    for page in pages:
+        seen += [disk.name for scope in page.items.values() for disk in scope.disks]
+        world.inventory[Part.DISKS].pop(f"projects/acme-tpu-dev/zones/{ZONE}/disks/a", None)
+    assert seen == [*"abcdef"]
+
+
+def test_a_regional_disk_is_got_where_it_lies(world: World, endpoint: str) -> None:
+    zones = [f"https://www.googleapis.com/compute/v1/projects/acme-tpu-dev/zones/us-central1-{zone}" for zone in "ab"]
+    world.add(Part.DISKS, name="wide", region="us-central1", sizeGb="10", type="pd-ssd", replicaZones=zones)
+    disk = compute(endpoint, "RegionDisks").get(project="acme-tpu-dev", region="us-central1", disk="wide")
+    assert (list(disk.replica_zones), disk.zone) == (zones, "")
+    assert disk.region.endswith("/regions/us-central1")
