@@ -16,9 +16,10 @@ from policies.audit.series import SCALE, Even, Piece, Strand, even, pieces
 from policies.audit.spans import MICRO, length, united
 
 MIB: Final = 1 << 20
+SETTLED: Final = 3600 * MICRO
+"""A machine that ran for less is not missed among others yet: its points take minutes to be seen."""
 BLOCK: Final = 6 * 3600 * MICRO
 """The throughput of a volume changes once in six hours, so a schedule has no finer steps."""
-_CENTILE: Final = Fraction(99, 100)
 
 
 @final
@@ -65,7 +66,7 @@ class _Rates(NamedTuple):
 def flow(strands: Iterable[Strand], active_mibps: Fraction) -> Flow:
     """The flow of a volume. `active_mibps` is the rate from which on it counts as used."""
     told = [strand for strand in strands if not strand.silent]
-    coverage, blind = min(filter(None, map(_coverage, told)), default=(None, ""))
+    coverage, blind = _coverage(told)
     spans = united(span for strand in told for span in strand.due)
     due, first = length(spans), spans[0][0] if spans else None
     found = _rates(told, active_mibps * MIB) if told else None
@@ -86,9 +87,12 @@ def flow(strands: Iterable[Strand], active_mibps: Fraction) -> Flow:
     )
 
 
-def _coverage(strand: Strand) -> tuple[Fraction, str] | None:
-    due = length(strand.due)
-    return (Fraction(due - length(strand.unseen), due), strand.reader) if due else None
+def _coverage(strands: Iterable[Strand]) -> tuple[Fraction | None, str]:
+    """Of the strand that was seen least; one that has just begun counts only where none has run for longer."""
+    owed = [(due, strand) for strand in strands if (due := length(strand.due))]
+    settled = [(due, strand) for due, strand in owed if due >= SETTLED] or owed
+    shares = ((Fraction(due - length(strand.unseen), due), strand.reader) for due, strand in settled)
+    return min(shares, default=(None, ""))
 
 
 def _rates(strands: Sequence[Strand], active: Fraction) -> _Rates | None:
@@ -107,41 +111,52 @@ def _by_column(columns: Sequence[Even], active: Fraction) -> _Rates:
     """All readers have the same points, so sums are sums of columns."""
     grid, unit, per = columns[0].grid, columns[0].unit, columns[0].per
     used = [column.numbers for column in columns if column.numbers is not None]
-    rate = Fraction(MICRO, unit * per * MIB)
     if not used:
         nothing = Fraction()
         return _Rates(nothing, nothing, nothing, 0, 0, grid.owns[0])
     total = list(used[0])
     for numbers in used[1:]:
         total = list(map(add, total, numbers))
-    least = math.ceil(active * unit * per / MICRO)
+    scale = unit * per * MIB
+    above, below = _mean(total, grid)
     return _Rates(
-        rate * _mean(total, grid),
-        rate * _quantile(total, grid),
-        rate * max(total),
-        *_activity(total, least, grid),
+        Fraction(MICRO * above, scale * below),
+        Fraction(MICRO * _quantile(total, grid), scale),
+        Fraction(MICRO * max(total), scale),
+        *_activity(total, _least(active, unit * per), grid),
         grid.owns[0],
     )
 
 
-def _mean(total: Sequence[int], grid: Grid) -> Fraction:
+def _least(active: Fraction, per: int) -> int:
+    """The least number that is an active rate, of numbers that are amounts of `per` microseconds."""
+    return -(-active.numerator * per // (active.denominator * MICRO))
+
+
+def _mean(total: Sequence[int], grid: Grid) -> tuple[int, int]:
+    """The mean as a numerator and a denominator."""
     if grid.weights is None:
-        return Fraction(sum(total), len(total))
-    return Fraction(sum(map(mul, total, grid.weights)), sum(grid.weights))
+        return sum(total), len(total)
+    return sum(map(mul, total, grid.weights)), sum(grid.weights)
 
 
 def _quantile(total: Sequence[int], grid: Grid) -> int:
     if grid.weights is None:
-        return sorted(total)[math.ceil(_CENTILE * len(total)) - 1]
+        return sorted(total)[_needed(len(total)) - 1]
     return _weighed(zip(total, grid.weights, strict=True), sum(grid.weights))
 
 
 def _weighed(pairs: Iterable[tuple[int, int]], whole: int) -> int:
     """The least number that is not exceeded in 99 % of the time."""
     ranked = sorted(pairs)
-    needed = math.ceil(_CENTILE * whole)
+    needed = _needed(whole)
     reached = accumulate(weight for _, weight in ranked)
     return next(number for (number, _), so_far in zip(ranked, reached, strict=True) if so_far >= needed)
+
+
+def _needed(whole: int) -> int:
+    """99 % of it, rounded up."""
+    return -(-99 * whole // 100)
 
 
 def _activity(total: Sequence[int], least: int, grid: Grid) -> tuple[int, int]:

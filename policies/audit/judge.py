@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from policies.audit.context import Context
+from policies.audit.doubts import price_doubts
 from policies.audit.model import Audit, AuditFinding, Verdict, VerdictKind
 from policies.audit.pricing import Pricing
 from policies.audit.record import Metric, Part, Record
@@ -43,7 +44,7 @@ def judge(record: Record, terms: Terms, book: PriceBook, as_of: datetime.date) -
         verdicts=ranked,
         findings=tuple(sorted(findings, key=_weight)),
         missing=tuple(sorted(set(record.missing), key=lambda gap: (gap.part, gap.why))),
-        notes=tuple(_notes(record, ranked)),
+        notes=(*_notes(record, ranked), *price_doubts(context, ranked)),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
-from policies.audit.flow import BLOCK
+from policies.audit.flow import BLOCK, SETTLED
 from policies.audit.joins import Standing
 from policies.audit.model import VerdictKind
 from policies.audit.spans import MICRO, micros
@@ -23,8 +23,6 @@ LEAST: Final = 24 * 3600 * MICRO
 """A reader is looked at for so long, or for the whole of a shorter window, before its volume is said to be wasted."""
 
 MINUTE: Final = datetime.timedelta(minutes=1)
-MOMENT: Final = 3600 * MICRO
-"""A reader that runs for less is not missed yet: its points take minutes to be seen."""
 
 
 @final
@@ -79,7 +77,7 @@ def _loose(facts: VolumeFacts, terms: Terms) -> Decision:
 def _unseen(facts: VolumeFacts, terms: Terms) -> Decision | None:
     """Why nothing can be said of how it is read; None where it can."""
     flow, length = facts.flow, facts.window[1] - facts.window[0]
-    if flow.due < terms.coverage * min(MOMENT, length):
+    if flow.due < terms.coverage * min(SETTLED, length):
         return Decision(kind=VerdictKind.TOO_NEW, short=True)
     if flow.coverage is None or flow.coverage < terms.coverage or flow.mean is None:
         tpu = flow.blind == STRANGER or all(host.tpu for host in facts.running)

@@ -127,6 +127,14 @@ def test_the_least_seen_reader_decides_the_coverage() -> None:
     assert (found.coverage, found.blind, found.mean) == (0, "blind", None)
 
 
+def test_a_reader_that_has_just_begun_is_not_missed_among_others() -> None:
+    """Its ten minutes are no part of the figures, and blind nobody to the rest of the day."""
+    fresh = strand(due=(24 * HOUR - 600, 24 * HOUR))
+    found = flow([strand(series(at_rate(5, 0, 24 * HOUR))), fresh], ACTIVE)
+    assert (found.coverage, found.mean, found.unseen) == (1, 5, 600 * MICRO)
+    assert flow([fresh], ACTIVE).coverage == 0
+
+
 def test_without_points_nothing_is_known() -> None:
     found = flow([strand()], ACTIVE)
     assert (found.coverage, found.mean, found.p99, found.peak, found.resolution) == (0, None, None, None, None)
@@ -154,6 +162,8 @@ def test_activity_is_of_the_sum_and_by_blocks_of_six_hours() -> None:
     quiet = [0.0] * 5 + [0.5, 0.5] + [0.0] * 17
     found = flow([strand(series(rates(quiet))), strand(series(rates(quiet)))], ACTIVE)
     assert (found.active, found.blocks) == (2 * HOUR * MICRO, 2)
+    day = of([(0, 24 * HOUR, 5.0 * MIB * 24 * HOUR)])
+    assert (day.active, day.blocks) == (24 * HOUR * MICRO, 4)
 
 
 def test_the_peak_of_a_gauge_is_within_the_window() -> None:

@@ -136,6 +136,14 @@ def test_what_the_figures_rest_on_is_noted() -> None:
     assert audit(record([DISKS[4]], MACHINES, minutes, WRITE_BYTES=[read("fine", 0, step=MINUTE)])).notes == ()
 
 
+def test_stale_prices_are_used_and_noted() -> None:
+    found = judge(record(DISKS, MACHINES, READS), Terms(), book(), datetime.date(2027, 11, 15))
+    assert found.waste == audit(record(DISKS, MACHINES, READS)).waste
+    assert "the list price of disk.hyperdisk-ml.throughput is of 2026-11-01: stale" in found.notes
+    fine = judge(record([DISKS[4]], MACHINES, READS), Terms(), book(), datetime.date(2027, 11, 15))
+    assert not any("hyperdisk-ml" in note for note in fine.notes)
+
+
 def test_minutes_are_asked_for_where_hours_leave_it_open() -> None:
     assert minute_candidates(record(DISKS, MACHINES, READS), Terms()) == (("1", "over"), ("2", "over"))
     minutes = [read("over", 100, step=MINUTE), read("over", 200, "2", MINUTE)]
