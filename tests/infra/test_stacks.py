@@ -19,6 +19,8 @@ from infra.plan.quotas import quota_needs
 from infra.preview import Preview, preview
 from infra.settings import Settings
 from infra.settings.config import parse
+from infra.settings.oversight import GuardSettings
+from policies.audit.schedule import read_schedule
 from policies.hardware.disks import floor_throughput
 from policies.hardware.slices import shape
 from policies.resources import STACK_TYPE
@@ -156,6 +158,26 @@ class TestFirstDay:
         }
         needs = {need.note.split(";")[0]: (need.needed, need.default) for need in quota_needs(dev().resources)}
         assert said == {metric: needs[metric] for metric in said}
+
+    def test_the_settings_of_the_guard_are_those_that_there_are(self) -> None:
+        (part,) = re.findall(r"^The guard runs .*?^$", self.TEXT, re.MULTILINE | re.DOTALL)
+        defaults = GuardSettings()
+        alerts = {"idle_percent", "idle_hours"}
+        assert set(re.findall(r"`([a-z_]+)`", part)) - {"ttl"} == set(vars(defaults)) - alerts
+        said = dict(re.findall(r"`([a-z_]+)` \((true|false|\d+)", part))
+        assert said == {key: str(getattr(defaults, key)).lower() for key in said}
+        assert set(said) == {"enabled", "apply", "every_hours", "window_days", "idle_dollars"}
+        (schedule,) = re.findall(r"`spotrail:model.schedule: (.*)`", part)
+        assert read_schedule(schedule).text() == schedule
+
+    def test_every_image_of_the_stack_is_pushed_before_it_is_needed(self) -> None:
+        built = re.findall(r"docker build -f (\S+) -t \"\$IMAGES/(\S+)\"", self.TEXT)
+        assert {image: file for file, image in built} == {
+            "train:latest": "training/Dockerfile",
+            "serve:latest": "inference/Dockerfile",
+            "guard:latest": "policies/Dockerfile",
+        }
+        assert GuardSettings().image == "guard:latest"
 
     def test_it_is_short(self) -> None:
         assert len(self.TEXT.splitlines()) <= 150
