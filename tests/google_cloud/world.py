@@ -21,7 +21,7 @@ from typing import Any, Final, final
 
 from policies.audit.record import Part
 from tests.google_cloud.errors import not_found
-from tests.google_cloud.faults import Calls, Fault
+from tests.google_cloud.faults import Calls, Fault, FaultKind
 from tests.google_cloud.instants import resolved, rfc3339
 from tests.google_cloud.operations import Operations
 from tests.google_cloud.shapes import Item, completed, key, last
@@ -117,6 +117,7 @@ class World:
 def load(path: Path, *, now: datetime.datetime | None = None) -> World:
     """A world from a JSON file: `project`, `projectNumber`, `now`, `inventory` by Part, and the sections of `signals`.
 
+    `faults` are in force from the start: `[{"kind": "RATE_LIMITED", "method": "compute.*", "times": 2}]`.
     A file without `now` has a clock that runs, and its `now-30d` are counted from this moment.
     """
     data = json.loads(path.read_text())
@@ -128,7 +129,9 @@ def load(path: Path, *, now: datetime.datetime | None = None) -> World:
     for section in SECTIONS:
         for spec in data.get(section, ()):
             world.observe(section, **spec)
-    unknown = set(data) - {"project", "projectNumber", "now", "inventory", *SECTIONS}
+    for spec in data.get("faults", ()):
+        world.fail(Fault(**{**spec, "kind": FaultKind[spec["kind"]]}))
+    unknown = set(data) - {"project", "projectNumber", "now", "inventory", "faults", *SECTIONS}
     if unknown:
         raise ValueError(f"{path}: a world has no {', '.join(sorted(unknown))}")
     return world

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.api_core.exceptions import Forbidden
 
 from policies.audit.record import Part
+from tests.google_cloud.server import served
 from tests.google_cloud.shapes import relative
 from tests.google_cloud.world import World, load
 from tests.loopback.clients import compute
@@ -107,3 +109,14 @@ def test_times_are_counted_from_the_clock_of_the_world(tmp_path: Path) -> None:
     world = load(path)
     (found,) = world.items(Part.DISKS)
     assert (world.now, found["creationTimestamp"]) == (NOW, "2026-11-28T00:00:00.000Z")
+
+
+def test_faults_of_a_file_are_in_force_from_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "world.json"
+    fault = {"kind": "FORBIDDEN", "method": "compute.disks.*", "times": 1, "message": "not for you"}
+    path.write_text(json.dumps({"project": "acme-tpu-dev", "faults": [fault]}))
+    with served(load(path)) as endpoint:
+        disks = compute(endpoint, "Disks")
+        with pytest.raises(Forbidden, match="not for you"):
+            disks.aggregated_list(project="acme-tpu-dev")
+        assert len(list(disks.aggregated_list(project="acme-tpu-dev"))) > 0
