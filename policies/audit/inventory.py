@@ -100,7 +100,7 @@ def _aggregated(clients: Clients, project: str, collection: str, name: str) -> I
         gaps += [(last(scope), _told(scoped.warning)) for scope, scoped in scopes if _doubtful(scoped.warning)]
         if _doubtful(raw.warning) and not gaps:  # otherwise it only says so again
             gaps = [("", _told(raw.warning))]
-        yield Page(items=_items(item for _, scoped in scopes for item in getattr(scoped, name)), gaps=gaps)
+        yield Page(items=as_json(item for _, scoped in scopes for item in getattr(scoped, name)), gaps=gaps)
 
 
 def _global(clients: Clients, project: str, collection: str) -> Iterator[Page]:
@@ -110,7 +110,7 @@ def _global(clients: Clients, project: str, collection: str) -> Iterator[Page]:
     method = f"compute.{_camel(collection)}.list"
     for page in pages(clients, method, clients.compute_lists(collection).list, request):
         raw = type(page).pb(page)
-        yield Page(items=_items(raw.items), gaps=[("", _told(raw.warning))] if _doubtful(raw.warning) else [])
+        yield Page(items=as_json(raw.items), gaps=[("", _told(raw.warning))] if _doubtful(raw.warning) else [])
 
 
 def _nodes(clients: Clients, project: str) -> Iterator[Page]:
@@ -119,7 +119,7 @@ def _nodes(clients: Clients, project: str) -> Iterator[Page]:
     request = tpu_v2.ListNodesRequest(parent=f"projects/{project}/locations/-", page_size=_TPU_PAGE)
     for page in pages(clients, "tpu.nodes.list", clients.tpu.list_nodes, request):
         raw = type(page).pb(page)
-        yield Page(items=_items(raw.nodes), gaps=_unreachable(raw))
+        yield Page(items=as_json(raw.nodes), gaps=_unreachable(raw))
 
 
 def _queued_resources(clients: Clients, project: str) -> Iterator[Page]:
@@ -128,10 +128,11 @@ def _queued_resources(clients: Clients, project: str) -> Iterator[Page]:
     request = tpu_v2.ListQueuedResourcesRequest(parent=f"projects/{project}/locations/-", page_size=_TPU_PAGE)
     for page in pages(clients, "tpu.queuedResources.list", clients.tpu.list_queued_resources, request):
         raw = type(page).pb(page)
-        yield Page(items=_items(raw.queued_resources), gaps=_unreachable(raw))
+        yield Page(items=as_json(raw.queued_resources), gaps=_unreachable(raw))
 
 
-def _items(resources: Iterable[Any]) -> Iterator[Item]:
+def as_json(resources: Iterable[Any]) -> Iterator[Item]:
+    """Messages as Google's own JSON: names in camel case, int64 as text, a value of tomorrow's enum as its number."""
     from google.protobuf.json_format import MessageToDict
 
     return map(MessageToDict, resources)

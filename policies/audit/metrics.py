@@ -94,7 +94,7 @@ def _minute_reader(
     clients: Clients, project: str, window: Window, packer: Packer, metric: Metric, chunk: Sequence[Pair]
 ) -> Callable[[], FoundSeries]:
     def read() -> FoundSeries:
-        found = _read(clients, packer, metric, _request(project, window, metric, MINUTE, _restriction(chunk)))
+        found = _read(clients, packer, metric, _request(project, window, filter_of(metric, chunk), metric, MINUTE))
         wanted = set(chunk)
         # The filter cannot say pairs: it lets through each of these machines with each of these names.
         return FoundSeries(
@@ -115,9 +115,7 @@ def chunks(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
     chunk: list[Pair] = []
     for pair in sorted(set(pairs)):
         longer = [*chunk, pair]
-        if chunk and (
-            len(longer) > _MOST_NAMES or len(_filter(Metric.WRITE_BYTES, _restriction(longer))) > _LONGEST_FILTER
-        ):
+        if chunk and (len(longer) > _MOST_NAMES or len(filter_of(Metric.WRITE_BYTES, longer)) > _LONGEST_FILTER):
             yield tuple(chunk)
             longer = [pair]
         chunk = longer
@@ -152,15 +150,15 @@ def _read(clients: Clients, packer: Packer, metric: Metric, request: Any) -> Fou
 
 def hourly_request(project: str, window: Window, metric: Metric) -> Any:
     """The query for a metric of the whole project, as a ListTimeSeriesRequest."""
-    return _request(project, window, metric, HOUR, "")
+    return _request(project, window, filter_of(metric), metric, HOUR)
 
 
-def _request(project: str, window: Window, metric: Metric, period: datetime.timedelta, restriction: str) -> Any:
+def _request(project: str, window: Window, text: str, metric: Metric, period: datetime.timedelta) -> Any:
     from google.cloud import monitoring_v3
 
     return monitoring_v3.ListTimeSeriesRequest(
         name=f"projects/{project}",
-        filter=_filter(metric, restriction),
+        filter=text,
         interval=monitoring_v3.TimeInterval(start_time=window.start, end_time=window.end),
         aggregation=monitoring_v3.Aggregation(
             alignment_period=period, per_series_aligner=getattr(monitoring_v3.Aggregation.Aligner, _ALIGNERS[metric])
@@ -170,13 +168,13 @@ def _request(project: str, window: Window, metric: Metric, period: datetime.time
     )
 
 
-def _filter(metric: Metric, restriction: str) -> str:
-    return f'metric.type = "{metric.value}"{restriction}'
-
-
-def _restriction(pairs: Sequence[Pair]) -> str:
+def filter_of(metric: Metric, pairs: Sequence[Pair] = ()) -> str:
+    """The filter for a metric; with pairs, of each of their machines with each of their names."""
+    every = f'metric.type = "{metric.value}"'
+    if not pairs:
+        return every
     ids, names = ({pair[at] for pair in pairs} for at in (0, 1))
-    return f" AND resource.labels.instance_id = {_one_of(ids)} AND metric.labels.device_name = {_one_of(names)}"
+    return f"{every} AND resource.labels.instance_id = {_one_of(ids)} AND metric.labels.device_name = {_one_of(names)}"
 
 
 def _one_of(texts: set[str]) -> str:

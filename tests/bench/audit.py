@@ -152,7 +152,6 @@ def plain_loop(clients: Any) -> int:
 def audited(access: Any, *, judged: bool) -> tuple[int, dict[str, int], str]:
     """The record of the project, and its verdicts."""
     from policies.audit.judge import judge, minute_candidates
-
     from policies.audit.recording import collect
     from policies.audit.terms import Terms
     from policies.prices.book import shipped_book
