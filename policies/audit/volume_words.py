@@ -29,7 +29,15 @@ def why(facts: VolumeFacts, decision: Decision, terms: Terms, record: Record) ->
         return _unsure(facts, record)
     if decision.kind is VerdictKind.IN_USE and not facts.hosts:
         return f"{_loose(facts)}: within the grace of {length(terms.grace)}"
+    if decision.kind is VerdictKind.TOO_NEW and forgotten(facts, terms):
+        return f"{_too_new(facts, decision)}; {_loose(facts)}, which a shorter --window would judge now"
     return _WORDS[decision.kind](facts, decision)
+
+
+def forgotten(facts: VolumeFacts, terms: Terms) -> bool:
+    """Whether a volume is attached to nothing for longer than the grace, however young it is."""
+    since = facts.loose_since
+    return not facts.hosts and since is not None and facts.now - since >= terms.grace
 
 
 def date(time: datetime.datetime, now: datetime.datetime) -> str:
@@ -63,8 +71,7 @@ def _too_new(facts: VolumeFacts, decision: Decision) -> str:
         seen = datetime.timedelta(microseconds=facts.flow.due)
         return f"its {_readers(facts)} could be seen for {length(seen)} only: too short to judge"
     made = facts.created or facts.now
-    text = f"created {length(facts.now - made)} ago, after the window began at {moment(facts.window[0]):%m-%d %H:%MZ}"
-    return text if facts.hosts else f"{text}; {_loose(facts)}, which a shorter --window would judge now"
+    return f"created {length(facts.now - made)} ago, after the window began at {moment(facts.window[0]):%m-%d %H:%MZ}"
 
 
 def _unattached(facts: VolumeFacts, decision: Decision) -> str:

@@ -19,7 +19,7 @@ from policies.audit.telling import Told, bill_of, each, money, priced, tell
 from policies.audit.volume_facts import FactFinder, VolumeFacts
 from policies.audit.volume_money import Money, money_of
 from policies.audit.volume_verdict import Decision, decide
-from policies.audit.volume_words import rate, why
+from policies.audit.volume_words import forgotten, rate, why
 
 READY: Final = "READY"
 _BY_TELEMETRY: Final = frozenset(
@@ -53,7 +53,7 @@ def _message(context: Context, disk: Subject, facts: VolumeFacts, decision: Deci
     text = priced(why(facts, decision, context.terms, context.record), spent.reason)
     if disk.item.get("storagePool"):
         return f"{text}; its storage pool bills for it"
-    if decision.kind is VerdictKind.TOO_NEW and not facts.hosts:
+    if decision.kind is VerdictKind.TOO_NEW and forgotten(facts, context.terms):
         bill, _ = bill_of(context.pricing.estimate(Part.DISKS, disk.item))
         return f"{text}; it costs {money(bill)}" if bill is not None else text
     origin = said(disk.item, "sourceSnapshot") or said(disk.item, "sourceImage")

@@ -127,6 +127,11 @@ def test_what_was_made_within_the_window_says_what_it_costs() -> None:
     assert "created 3 days ago, after the window began at 11-08 09:55Z" in found.message
     assert "never attached since its creation on 11-12, which a shorter --window would judge now" in found.message
     assert found.message.endswith("it costs 296.00 /month")
+    (within,) = look(
+        [volume(users=[], lastAttachTimestamp=None, creationTimestamp="2026-11-12T10:00:00Z")],
+        terms=Terms(grace=datetime.timedelta(days=4)),
+    )
+    assert within.message == "created 3 days ago, after the window began at 11-08 09:55Z"
     (sooner,) = look(
         [volume(users=[], lastAttachTimestamp=None, creationTimestamp="2026-11-12T10:00:00Z")],
         terms=Terms(window=datetime.timedelta(days=1)),
