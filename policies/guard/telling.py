@@ -14,7 +14,8 @@ from typing import Final, TypeAlias, final
 
 from policies.audit.model import Audit, AuditFinding, Verdict, VerdictKind
 from policies.audit.remedies.applying import Outcome, Result
-from policies.money import plain
+from policies.estimate.model import total
+from policies.money import Amount, plain
 from policies.report.audit_json import Json, audit_document, moment, verdict_document
 
 SCHEMA: Final = "spotrail.guard/1"
@@ -62,6 +63,12 @@ class Report:
     def changes(self) -> tuple[Result, ...]:
         """Steps that changed something, or failed to."""
         return tuple(result for result in self.results if result.outcome is not Outcome.ALREADY)
+
+    @property
+    def ended(self) -> Amount:
+        """What the run itself has stopped; a lower bound where a price is missing."""
+        done = {result.measure.resource: result.measure for result in self.results if result.outcome is Outcome.DONE}
+        return total(measure.saving for measure in done.values() if measure.saving is not None)
 
     @property
     def empty(self) -> bool:
@@ -112,6 +119,7 @@ def run_document(report: Report) -> Document:
         **{key: whole[key] for key in ("project", "recorded_at", "currency", "price_book", "window", "complete")},
         "stack": report.stack,
         "monthly_waste": plain(audit.waste.monthly),
+        "monthly_ended": plain(report.ended.monthly),
         "wasted_so_far": plain(audit.wasted_so_far),
         **{key: entries[:MOST_LISTED] for key, entries in lists.items()},
         "left_out": {
@@ -154,7 +162,9 @@ def summary(report: Report) -> str:
 def _summary(report: Report) -> Iterator[str]:
     audit = report.audit
     least = "" if audit.complete else "at least "
-    yield f"spotrail {report.stack}: {least}{audit.waste.monthly:,.2f} {audit.currency} a month idle in {audit.project}"
+    ended = f", {report.ended.monthly:,.2f} of it ended now" if report.ended.monthly > 0 else ""
+    idle = f"{least}{audit.waste.monthly:,.2f} {audit.currency} a month idle"
+    yield f"spotrail {report.stack}: {idle} in {audit.project}{ended}"
     wasteful = [verdict for verdict in report.verdicts if verdict.waste is not None and verdict.waste.monthly > 0]
     for verdict in wasteful[:WORST]:
         money = f"{verdict.waste.monthly:,.2f}" if verdict.waste is not None else "?"

@@ -54,7 +54,7 @@ def report(*verdicts: Verdict, results: tuple[Result, ...] = (), **fields: Any) 
     return Report(stack="dev", audit=audit(*verdicts, **fields), results=results)
 
 
-def result(outcome: Outcome = Outcome.DONE) -> Result:
+def result(outcome: Outcome = Outcome.DONE, saving: int | None = None) -> Result:
     there = Condition(resource=DISK)
     step = Step(
         action=Action.SET_THROUGHPUT, resource=DISK, requires=(there,), done=there, text="set the throughput to 400"
@@ -63,7 +63,7 @@ def result(outcome: Outcome = Outcome.DONE) -> Result:
         resource=DISK,
         verdict=VerdictKind.IDLE_ATTACHED,
         kind=RemedyKind.LOWER_THROUGHPUT,
-        saving=None,
+        saving=None if saving is None else Amount(per_month=Fraction(saving)),
         why="nobody reads",
         steps=(step,),
     )
@@ -183,6 +183,13 @@ def test_the_lines_for_people() -> None:
         "- and 2 more",
         "- done: set the throughput to 400",
     ]
+
+
+def test_what_the_run_ended_is_said() -> None:
+    found = report(verdict(), results=(result(saving=64),))
+    assert summary(found).splitlines()[0] == "spotrail dev: 96.00 USD a month idle in p, 64.00 of it ended now"
+    assert run_document(found)["monthly_ended"] == "64.00"
+    assert run_document(report(verdict(), results=(result(Outcome.FAILED, saving=64),)))["monthly_ended"] == "0.00"
 
 
 def test_the_lines_of_a_half_seen_project_say_at_least() -> None:
