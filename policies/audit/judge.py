@@ -44,25 +44,28 @@ def judge(record: Record, terms: Terms, book: PriceBook, as_of: datetime.date) -
         verdicts=ranked,
         findings=tuple(sorted(findings, key=_weight)),
         missing=tuple(sorted(set(record.missing), key=lambda gap: (gap.part, gap.why))),
-        notes=(*_notes(record, ranked), *price_doubts(context, ranked)),
+        notes=(*record.notes, *_notes(record, ranked), *price_doubts(context, ranked)),
     )
 
 
 def minute_candidates(record: Record, terms: Terms) -> tuple[tuple[str, str], ...]:
-    """(instance id, device name) of the volumes of which hourly points leave the verdict open, in order.
+    """(instance id, device name) of the volumes of which hourly points leave the verdict open, the dearest first.
 
     To be asked for minute points, which may stand in the record beside the hourly ones.
     """
     finder = FactFinder(record, terms)
-    found: set[tuple[str, str]] = set()
+    found: list[tuple[int, tuple[tuple[str, str], ...]]] = []
     for disk in record.items(Part.DISKS):
         try:
             facts = finder.facts(disk)
         except InputError:  # the audit says what is wrong with it
             continue
-        if hours_leave_open(facts, decide(facts, terms), terms):
-            found.update(finder.pairs(facts))
-    return tuple(sorted(found))
+        decision = decide(facts, terms)
+        if hours_leave_open(facts, decision, terms):
+            excess = (facts.provisioned or 0) - (decision.target or 0)
+            found.append((-excess, tuple(finder.pairs(facts))))
+    # The pairs of a volume stay together: its sum needs all of them.
+    return tuple(dict.fromkeys(pair for _, pairs in sorted(found) for pair in pairs))
 
 
 def _ranked(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

@@ -132,6 +132,8 @@ def test_what_the_figures_rest_on_is_noted() -> None:
         "3 points had no finite number and count as not seen",
     )
     assert notes[2].endswith("volumes are judged by what is read of them")
+    told = replace(record(DISKS, MACHINES, READS), notes=("minute points are read of 3 of 9",))
+    assert audit(told).notes[0] == "minute points are read of 3 of 9"
     minutes = [read("fine", 350, step=MINUTE)]
     assert audit(record([DISKS[4]], MACHINES, minutes, WRITE_BYTES=[read("fine", 0, step=MINUTE)])).notes == ()
 
@@ -151,6 +153,8 @@ def test_minutes_are_asked_for_where_hours_leave_it_open() -> None:
     assert minute_candidates(with_minutes, Terms()) == ()
     over = next(verdict for verdict in audit(with_minutes).verdicts if verdict.name == "over")
     assert over.usage.resolution == datetime.timedelta(minutes=1)
+    cheap = record([DISKS[2], volume("cheap", 2000, "a")], MACHINES, [*READS, read("cheap", 100)])
+    assert minute_candidates(cheap, Terms()) == (("1", "over"), ("2", "over"), ("1", "cheap"))
     broken = disk("broken", sizeGb="?", users=[f"{INSTANCES}/a"])
     assert minute_candidates(record([broken], MACHINES), Terms()) == ()
 
