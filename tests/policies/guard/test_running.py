@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from policies.audit.access import CloudError
+from policies.audit.model import VerdictKind
 from policies.audit.record import Part
 from policies.audit.remedies.applying import Outcome
 from policies.exit_codes import ExitCode
@@ -20,7 +21,7 @@ from tests.google_cloud import descriptors
 from tests.google_cloud.descriptors import GAUGE, INT64, Descriptor
 from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.world import World
-from tests.policies.guard.project import OURS, TOPIC, guarded, volume
+from tests.policies.guard.project import OURS, TOPIC, ZONE, guarded, volume
 
 CHANGES = ("compute.disks.update", "compute.instanceGroupManagers.resize", "tpu.nodes.delete")
 HOUR = datetime.timedelta(hours=1)
@@ -41,6 +42,23 @@ def written(world: World) -> dict[str, Any]:
 
 def documents(world: World) -> list[dict[str, Any]]:
     return [json.loads(message["data"]) for message in world.published]
+
+
+def link(collection: str, name: str) -> str:
+    return f"projects/acme-tpu-dev/zones/{ZONE}/{collection}/{name}"
+
+
+def host(world: World, name: str, **labels: str) -> None:
+    """A slice of one host, made a while ago."""
+    world.add(
+        Part.INSTANCES,
+        name=name,
+        zone=ZONE,
+        machineType="ct6e-standard-8t",
+        creationTimestamp="now-9d",
+        labels={**OURS, **labels},
+        scheduling={"provisioningModel": "SPOT"},
+    )
 
 
 @pytest.fixture
@@ -190,6 +208,21 @@ class TestApplying:
         assert run.report.results == ()
         assert changes(world) == done
 
+    def test_the_host_of_a_slice_of_one_is_stopped(self, world: World, endpoint: str) -> None:
+        host(world, "dev-single", ttl="12h")
+        host(world, "dev-young", ttl="90d")
+        guarded(endpoint, apply=True)
+        assert world.named(Part.INSTANCES, "dev-single")["status"] == "TERMINATED"
+        assert world.named(Part.INSTANCES, "dev-young")["status"] == "RUNNING"
+        assert world.named(Part.INSTANCES, "dev-reader")["status"] == "RUNNING"
+
+    def test_what_is_protected_is_left_alone(self, world: World, endpoint: str) -> None:
+        host(world, "dev-kept", ttl="12h", protect="true")
+        run = guarded(endpoint, apply=True)
+        assert world.named(Part.INSTANCES, "dev-kept")["status"] == "RUNNING"
+        assert "it is labelled protect=true" in dict(run.report.refused)[link("instances", "dev-kept")]
+        assert written(world)["expired_slices"] == 1
+
     def test_it_changes_nothing_without_being_let(self, world: World, endpoint: str) -> None:
         run = guarded(endpoint)
         assert run.report.results == ()
@@ -224,6 +257,20 @@ class TestApplying:
         assert [result.outcome for result in run.report.results] == [Outcome.FAILED, Outcome.DONE, Outcome.DONE]
         assert run.exit_code is ExitCode.UNDECIDED
         assert written(world)["expired_slices"] == 1
+
+
+@pytest.mark.parametrize(("minutes", "stale"), [(120, 1), (5, 0)])
+def test_a_run_that_writes_no_heartbeat_any_more(world: World, endpoint: str, minutes: int, stale: int) -> None:
+    host(world, "dev-trains", run="r7")
+    bucket = "acme-tpu-dev-dev-checkpoints"
+    world.add(Part.BUCKETS, name=bucket, labels=OURS)
+    beat = {"run": "r7", "attempt": 1, "step": 400, "time": f"now-{minutes}m"}
+    name, updated = "runs/r7/heartbeat.json", f"now-{minutes}m"
+    world.add(Part.HEARTBEATS, bucket=bucket, name=name, updated=updated, content=beat, size="80")
+    run = guarded(endpoint)
+    assert written(world)["stale_heartbeats"] == stale
+    (found,) = (each for each in run.audit.verdicts if each.name == "dev-trains")
+    assert found.kind is (VerdictKind.IDLE_SLICE if stale else VerdictKind.IN_USE)
 
 
 class TestSchedule:
