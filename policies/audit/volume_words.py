@@ -90,7 +90,10 @@ def _loose(facts: VolumeFacts) -> str:
 
 
 def _stopped(facts: VolumeFacts, decision: Decision) -> str:
-    return f"{_what(facts)}, and {_hosts(facts.hosts)} cannot read it"
+    stops = [host.stopped for host in facts.hosts]
+    last = max((stop for stop in stops if stop is not None), default=None)
+    since = f" since {date(last, facts.now)}" if last is not None and None not in stops else ""
+    return f"{_what(facts)}, unread{since}: {_hosts(facts.hosts)}"
 
 
 def _unsure(facts: VolumeFacts, record: Record) -> str:
@@ -171,7 +174,7 @@ _WORDS: Final = MappingProxyType[VerdictKind, Callable[[VolumeFacts, Decision], 
 
 
 def _what(facts: VolumeFacts) -> str:
-    if facts.sized and facts.provisioned is not None:
+    if facts.sized and facts.provisioned is not None and facts.provisioned > facts.included:
         return f"{rate(facts.provisioned)} MiB/s"
     return f"{facts.gib:,} GiB {facts.type}" if facts.gib else facts.type or "a disk"
 

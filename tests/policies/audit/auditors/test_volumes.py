@@ -159,7 +159,7 @@ def test_a_stopped_host_reads_nothing() -> None:
     assert (found.remedy.kind, found.remedy.to_mibps) == (RemedyKind.LOWER_THROUGHPUT, 400)
     assert found.remedy.monthly_saving is not None
     assert found.remedy.monthly_saving.monthly == 240
-    assert found.message == "2,400 MiB/s, and head (TERMINATED) cannot read it"
+    assert found.message == "2,400 MiB/s, unread since 11-05: head (TERMINATED)"
 
 
 def test_a_host_that_has_just_stopped_is_left_alone() -> None:
@@ -173,6 +173,12 @@ def test_capacity_is_what_idles_where_no_throughput_bills() -> None:
     assert found.waste is not None
     assert (found.kind, found.waste.monthly, found.remedy) == (VerdictKind.IDLE_STOPPED_HOST, 10, None)
     assert (found.since_confidence, found.wasted_so_far) == (Since.UNKNOWN, None)
+    assert found.message == "100 GiB pd-balanced, unread: head (SUSPENDED)"
+    boot = one(
+        [volume(mibps=140) | {"type": "hyperdisk-balanced", "provisionedIops": "3000"}], [head(status="STOPPED")]
+    )
+    assert boot.waste is not None
+    assert (boot.waste.monthly, boot.message) == (8, "100 GiB hyperdisk-balanced, unread: head (STOPPED)")
 
 
 def test_true_zeros_are_idle_and_absent_series_are_not() -> None:
