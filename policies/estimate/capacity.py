@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import enum
-from dataclasses import replace
 from typing import Final, final
 
 from policies.estimate.market import Market, unknown
@@ -50,7 +49,11 @@ def asked(resource: Resource, key: str) -> Resource:
 
     The flags of one block must come from one side, or a stale answer contradicts a new question.
     """
-    return resource if resource.inputs.get(key) is None else replace(resource, outputs={})
+    if resource.inputs.get(key) is None:
+        return resource
+    return Resource(
+        urn=resource.urn, type=resource.type, name=resource.name, inputs=resource.inputs, options=resource.options
+    )
 
 
 def tpu_capacity(resource: Resource, market: Market) -> Capacity | UnknownInput:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Final, final
 
@@ -25,6 +25,8 @@ PER_VM_CAP_MIBPS: Final = 2400
 MAX_DISKS_PER_VM: Final = 32
 """Disks that a TPU VM may have, the boot disk among them."""
 
+KEPT: Final = 4096
+"""Answers that are kept: the disks of a large stack are of few kinds."""
 _ML: Final = "hyperdisk-ml"
 _READERS_WITHOUT_FLOOR: Final = 20
 """Up to so many readers a volume needs no more throughput for them."""
@@ -133,17 +135,20 @@ def tpu_attachable(name: str) -> bool:
     return disk_type(name).tpu_attachable
 
 
+@lru_cache(maxsize=KEPT)
 def default_throughput(gib: int) -> int:
     """MiB/s that Google provisions for a Hyperdisk ML volume whose throughput is unset: max(24 x GiB, 400)."""
     return _ml().default_at(gib) or 0
 
 
+@lru_cache(maxsize=KEPT)
 def floor_throughput(gib: int, readers: int = 0) -> int:
     """Least MiB/s of a Hyperdisk ML volume: 400, 0.12 per GiB, and 20 per reader from 21 readers up."""
     fan_out = _PER_READER_MIBPS * readers if readers > _READERS_WITHOUT_FLOOR else 0
     return max(_ml().range_at(gib)[0], fan_out)
 
 
+@lru_cache(maxsize=KEPT)
 def check_disk(
     type: str,
     gib: int | None = None,

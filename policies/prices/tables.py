@@ -63,7 +63,7 @@ def price_json(book: PriceBook, selection: Selection, on: datetime.date) -> str:
             for one in selection.missing
         ],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def age_table(checkup: Checkup) -> Table:

@@ -19,7 +19,7 @@ Json: TypeAlias = "bool | str | Sequence[Json] | Mapping[str, Json] | None"
 
 def audit_json(audit: Audit) -> str:
     """The audit as text, one key a line, with a final newline."""
-    return json.dumps(audit_document(audit), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(audit_document(audit), indent=2, allow_nan=False) + "\n"
 
 
 def audit_document(audit: Audit) -> Mapping[str, Json]:

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Final, TypeAlias
 
 from policies.budget import budget_findings
@@ -69,7 +69,7 @@ def _text(node: Json, margin: str = "\n") -> str:
     """As json.dumps writes it with an indent of 2, which takes three times as long: there it is no C. `margin` is a
     line break and the indent of the line on which the text stands."""
     if isinstance(node, str):
-        return encode_basestring(node)
+        return quoted(node)
     if node is None:
         return "null"
     if isinstance(node, bool):
@@ -79,7 +79,7 @@ def _text(node: Json, margin: str = "\n") -> str:
         items = [_text(item, inner) for item in node]
         return f"[{inner}{f',{inner}'.join(items)}{margin}]" if items else "[]"
     members = [
-        f"{encode_basestring(key)}: {encode_basestring(value) if isinstance(value, str) else _text(value, inner)}"
+        f"{quoted(key)}: {quoted(value) if isinstance(value, str) else _text(value, inner)}"
         for key, value in node.items()
     ]
     return f"{{{inner}{f',{inner}'.join(members)}{margin}}}" if members else "{}"

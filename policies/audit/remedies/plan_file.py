@@ -16,13 +16,15 @@ from policies.errors import InputError
 from policies.money import Amount, plain
 
 SCHEMA: Final = "spotrail.remedies/1"
+DIGITS: Final = 30
+"""Before or behind the point of an amount; more is no money."""
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
 def plan_text(plan: RemedyPlan) -> str:
     """The plan as JSON, one key a line, with a final newline."""
-    return json.dumps(plan_document(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(plan_document(plan), indent=2, allow_nan=False) + "\n"
 
 
 def plan_document(plan: RemedyPlan) -> Mapping[str, Json]:
@@ -89,7 +91,8 @@ def _step(step: Step) -> Json:
 
 
 def _condition(condition: Condition) -> Json:
-    return {"resource": condition.resource, "absent": condition.absent, "fields": dict(condition.fields)}
+    lacks: dict[str, Json] = {"lacks": dict(condition.lacks)} if condition.lacks else {}
+    return {"resource": condition.resource, "absent": condition.absent, "fields": dict(condition.fields), **lacks}
 
 
 class _Reader:
@@ -124,7 +127,8 @@ class _Reader:
         if not isinstance(absent, bool):
             self.refuse(f"{at}.absent", absent, "true or false")
         fields = self.mapping(each.get("fields"), f"{at}.fields")
-        return Condition(resource=self.text(each, "resource", at), absent=absent, fields=fields)
+        lacks = self.mapping(each.get("lacks", {}), f"{at}.lacks")
+        return Condition(resource=self.text(each, "resource", at), absent=absent, fields=fields, lacks=lacks)
 
     def saving(self, value: object, at: str) -> Amount | None:
         if value is None:
@@ -133,7 +137,7 @@ class _Reader:
             figure = Decimal(str(value))
         except InvalidOperation:
             self.refuse(at, value, "a decimal number as text, or null")
-        if not isinstance(value, str) or not figure.is_finite():
+        if not isinstance(value, str) or not figure.is_finite() or abs(figure.adjusted()) > DIGITS:
             self.refuse(at, value, "a decimal number as text, or null")
         return Amount.by_month(figure)
 

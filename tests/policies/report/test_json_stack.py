@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 from collections.abc import Callable, Mapping
@@ -73,7 +74,7 @@ def read(book: PriceBook) -> Read:
             notes=source.notes,
         )
         text = stack_json(report)
-        assert text == json.dumps(stack_document(report), indent=2, ensure_ascii=False) + "\n"
+        assert text == json.dumps(stack_document(report), indent=2) + "\n"
         document: dict[str, Any] = json.loads(text)
         assert set(document) == TOP
         assert all(set(resource) == RESOURCE for resource in document["resources"])
@@ -191,3 +192,11 @@ def test_a_delta_with_parts_missing(read: Read, steps: tuple[Change, ...], delta
     assert (document["delta"] and document["delta"]["monthly"]) == delta
     assert (LOWER in document["notes"]) is noted
     assert not document["complete"]
+
+
+def test_no_control_code_reaches_a_terminal(stack_report: StackReport) -> None:
+    # U+009B is what ESC [ is in one character; U+202E turns the line round.
+    hostile = dataclasses.replace(stack_report, notes=("\x1b[2J\x9b2J\u202etxt",))
+    text = stack_json(hostile)
+    assert text.isascii()
+    assert json.loads(text)["notes"][0] == "\x1b[2J\x9b2J\u202etxt"
