@@ -81,15 +81,13 @@ def _apply(measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure, S
 def _attempt(measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure, Step], bool]) -> tuple[Outcome, str]:
     if not _doubt(step.done, hands):
         return Outcome.ALREADY, step.done.resource
-    changed = _first_doubt(step.requires, hands)
-    if changed:
-        return Outcome.CHANGED, changed
+    if changed := _first_doubt(step.requires, hands):
+        return _changed(step, changed, hands)
     if not ask(measure, step):
         return Outcome.DECLINED, ""
     # The answer may have taken minutes.
-    changed = _first_doubt(step.requires, hands)
-    if changed:
-        return Outcome.CHANGED, changed
+    if changed := _first_doubt(step.requires, hands):
+        return _changed(step, changed, hands)
     try:
         hands.act(step)
     except HandsError:
@@ -98,6 +96,11 @@ def _attempt(measure: Measure, step: Step, hands: Hands, ask: Callable[[Measure,
             raise
     left = _doubt(step.done, hands)
     return (Outcome.FAILED, f"the call ended well, and yet {left}") if left else (Outcome.DONE, "")
+
+
+def _changed(step: Step, why: str, hands: Hands) -> tuple[Outcome, str]:
+    """Refused; but what another run has begun may have ended between two looks."""
+    return (Outcome.CHANGED, why) if _doubt(step.done, hands) else (Outcome.ALREADY, step.done.resource)
 
 
 def _first_doubt(conditions: tuple[Condition, ...], hands: Hands) -> str:

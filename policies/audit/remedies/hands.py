@@ -20,8 +20,9 @@ WAIT_S: Final = 1800.0
 """After which a change that the cloud has not finished is given up; a snapshot of a large volume takes its time."""
 POLL_S: Final = 5.0
 """Between two looks at something that takes its time: a fifth of it at first, four times as much in the end."""
-LABELS: Final = {"managed-by": "spotrail", "role": "audit"}
-"""Of the snapshots that are taken before a deletion."""
+LABELS: Final = {"managed-by": "spotrail", "role": "audit", "protect": "true"}
+"""Of the snapshots that are taken before a deletion. Each is the last copy of what was on a disk: the next audit may
+propose to delete it, and it goes only when somebody names it."""
 
 
 @final
@@ -131,11 +132,11 @@ class GoogleHands:
             )
         except Conflict:
             # Another run has begun it, and was killed before it was ready.
-            self._settled(f"projects/{place.project}/global/snapshots/{name}")
+            self._wait_while(f"projects/{place.project}/global/snapshots/{name}", "CREATING", "UPLOADING")
 
-    def _settled(self, snapshot: str) -> None:
+    def _wait_while(self, resource: str, *states: str) -> None:
         deadline = time.monotonic() + self._wait_s
-        while (found := self._look(place_of(snapshot))) and found.get("status") in ("CREATING", "UPLOADING"):
+        while (found := self._look(place_of(resource))) and found.get("status") in states:
             if time.monotonic() > deadline:
                 raise TimeoutError
             time.sleep(self._poll_s)
@@ -148,6 +149,11 @@ class GoogleHands:
         return getattr(compute_v1, f"{verb}{place.collection.noun}Request")
 
     def delete(self, place: Place, _: Mapping[str, Any], request_id: str) -> None:
+        found = self._look(place)
+        if found is None or found.get("status") == "DELETING":
+            # Another run has begun it, and was killed before it was gone.
+            self._wait_while(place.link, "DELETING")
+            return
         request = self._request("Delete", place)(**place.arguments(), request_id=request_id)
         how = self._how(f"compute.{place.collection.client}.delete")
         self._wait(self._clients.compute(place.collection.client).delete(request=request, **how))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
@@ -45,9 +46,11 @@ class Condition:
     list without its order, and a missing field is an empty one."""
     absent: bool = False
     """That it does not exist; then there are no fields."""
+    lacks: Mapping[str, Json] = field(default_factory=dict)
+    """Values that the lists of these fields do not hold: `{"users": "projects/.../instances/vm"}`."""
 
     def __post_init__(self) -> None:
-        if self.absent and self.fields:
+        if self.absent and (self.fields or self.lacks):
             raise ValueError(f"{self.resource}: what is absent has no fields")
 
 
@@ -118,8 +121,19 @@ def unmet(condition: Condition, item: Item | None) -> str:
     for path, wanted in condition.fields.items():
         found = _canonical(value_at(item, path))
         if found != _canonical(wanted):
-            return f"{name}: {path} is {found!r}, where {_canonical(wanted)!r} was expected"
+            return f"{name}: {path} is {_shown(found)}, where {_shown(_canonical(wanted))} was expected"
+    for path, unwanted in condition.lacks.items():
+        held = value_at(item, path)
+        if isinstance(held, list) and _canonical(unwanted) in map(_canonical, held):
+            return f"{name}: {path} still holds {_shown(_canonical(unwanted))}"
     return ""
+
+
+def _shown(value: Json) -> str:
+    """A value in a sentence: text as it is, nothing as `empty`, the rest as JSON."""
+    if value is None:
+        return "empty"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def value_at(item: Item, path: str) -> Json:

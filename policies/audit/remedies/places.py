@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -81,18 +82,21 @@ class Place:
 def place_of(link: str) -> Place:
     """The resource that a self link without host and version names. Raises InputError for an unknown kind."""
     parts = link.split("/")
-    found = None
-    if all(parts) and parts[0] == "projects" and len(parts) in (5, 6):
+    # A name is part of the address of a call: `..`, `?` and the like would make it the address of another one.
+    if not all(map(_PART.fullmatch, parts)) or ".." in link:
+        raise InputError(f'"{link}" names no resource that a remedy can look at or change: a part of it is no name')
+    if parts[0] == "projects" and len(parts) in (5, 6):
         scope, kind = parts[2], parts[-2]
         found = _KNOWN.get((scope, kind)) if len(parts) == (5 if scope == "global" else 6) else None
         if found is not None:
             location = "" if scope == "global" else parts[3]
             return Place(link=link, collection=found, project=parts[1], location=location, name=parts[-1])
-    if all(parts) and parts[0] == "b" and len(parts) == 2:
+    if parts[0] == "b" and len(parts) == 2:
         return Place(link=link, collection=Collection.BUCKETS, project="", location="", name=parts[1])
-    if all(parts) and parts[0] == "b" and len(parts) == 4 and parts[2] == "anywhereCaches":
+    if parts[0] == "b" and len(parts) == 4 and parts[2] == "anywhereCaches":
         return Place(link=link, collection=Collection.CACHES, project="", location=parts[1], name=parts[3])
     raise InputError(f'"{link}" names no resource that a remedy can look at or change')
 
 
+_PART: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,253}[A-Za-z0-9])?")
 _KNOWN: Final = {(each.value[0], each.value[1]): each for each in Collection if each.value[1] and each.scope != "b"}

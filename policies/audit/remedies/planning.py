@@ -9,10 +9,11 @@ from typing import Final, final
 
 from policies.audit.links import last, relative
 from policies.audit.model import Audit, Remedy, RemedyKind, Verdict, VerdictKind
-from policies.audit.record import Item, Record
+from policies.audit.record import Item, Part, Record
 from policies.audit.remedies.model import Measure, Refusal, RemedyPlan
 from policies.audit.remedies.steps import steps_of
 from policies.audit.schedule import EXAMPLE
+from policies.audit.telling import many
 from policies.errors import InputError
 from policies.hardware.errors import hint
 
@@ -20,6 +21,8 @@ MANAGED: Final = ("managed-by", "spotrail")
 """The label on everything that a stack of ours made."""
 PROTECT: Final = ("protect", "true")
 """The label of what is never touched unless it is named."""
+LAST_COPIES: Final = frozenset({RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE})
+"""What loses data for good: there is nothing to take a snapshot of before."""
 ENDINGS: Final = frozenset({RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE})
 """What ends a slice whose owner's `ttl` is over."""
 
@@ -34,7 +37,7 @@ class Choice:
     stack: str = ""
     """Only what carries this stack's `env` label; empty for every stack of ours."""
     scheduled: tuple[str, ...] = ()
-    """Names of the volumes whose schedule the caller has given: only these are set by the clock."""
+    """Names of the volumes whose schedule the caller has given: only these are set by the clock, also by the guard."""
     safe_only: bool = False
     """Only what the guard may do by itself: lower throughput, and end what its `ttl` has ended."""
 
@@ -45,12 +48,13 @@ def plan_remedies(audit: Audit, record: Record, choice: Choice = Choice()) -> Re
     A world that was only partly seen gets no measures at all. Raises InputError for a named resource that has no
     remedy.
     """
+    if record.missing:
+        unread = many(len(record.missing), "part")
+        why = f"{unread} of the project could not be read; nothing is done in a half-seen world"
+        refused = (Refusal(resource=f"projects/{audit.project}", why=why),)
+        return RemedyPlan(project=audit.project, recorded_at=audit.recorded_at, refused=refused)
     candidates = [verdict for verdict in audit.verdicts if verdict.remedy is not None]
     named = _named(choice.resources, candidates)
-    if record.missing:
-        why = f"{len(record.missing)} parts of the project could not be read; nothing is done in a half-seen world"
-        refused = tuple(Refusal(resource=verdict.resource, why=why) for verdict in candidates)
-        return RemedyPlan(project=audit.project, recorded_at=audit.recorded_at, refused=refused)
     items = _items(record)
     taken = [_measure(verdict, items.get(verdict.resource), choice, named) for verdict in candidates]
     measures = (each for each in taken if isinstance(each, Measure))
@@ -85,7 +89,8 @@ def _named(resources: Iterable[str], candidates: Iterable[Verdict]) -> frozenset
 
 def _items(record: Record) -> Mapping[str, Item]:
     """The resources of the record by the link that verdicts use."""
-    return {link: item for items in record.inventory.values() for item in items if (link := _link(item))}
+    parts = (items for part, items in record.inventory.items() if part is not Part.HEARTBEATS)
+    return {link: item for items in parts for item in items if (link := _link(item))}
 
 
 def _link(item: Item) -> str:
@@ -118,9 +123,10 @@ def _measure(verdict: Verdict, item: Item | None, choice: Choice, named: frozens
 
 def _objection(verdict: Verdict, remedy: Remedy, choice: Choice, named: frozenset[str]) -> str:
     """Why the remedy is not taken; empty where it is."""
-    if choice.safe_only and not (remedy.kind.safe or _ended(verdict, remedy)):
+    by_clock = remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and verdict.name in choice.scheduled
+    if choice.safe_only and not (remedy.kind.safe or by_clock or _ended(verdict, remedy)):
         return f"{remedy.kind.value} is not for the guard to do by itself"
-    if remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and verdict.name not in choice.scheduled:
+    if remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and not by_clock:
         return f'its readers come and go: say when, as in --schedule "{verdict.name}={EXAMPLE}"'
     if verdict.resource in named:
         return ""
@@ -129,6 +135,8 @@ def _objection(verdict: Verdict, remedy: Remedy, choice: Choice, named: frozense
     labels = dict(verdict.labels)
     if labels.get(PROTECT[0]) == PROTECT[1]:
         return f"it is labelled {'='.join(PROTECT)}; name it with --resource to touch it"
+    if remedy.kind in LAST_COPIES:
+        return "its data is gone for good then; name it with --resource to delete it"
     if labels.get(MANAGED[0]) != MANAGED[1]:
         return f"it is not labelled {'='.join(MANAGED)}; name it with --resource to touch it"
     if choice.stack and labels.get("env") != choice.stack:

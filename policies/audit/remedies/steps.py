@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -11,12 +12,16 @@ from policies.audit.record import Item, Json
 from policies.audit.remedies.model import Action, Condition, Step, value_at
 from policies.errors import InputError
 
+IDENTITY: Final = ("id", "createTime", "timeCreated")
+"""Fields of which at least one tells a resource from a later one of the same name."""
 UNFINISHED_DAYS: Final = 7
 """Age at which a lifecycle rule ends an upload that was never finished."""
 NONCURRENT_DAYS: Final = 7
 """Age at which a lifecycle rule deletes an object version that was overwritten or deleted."""
 NAME_ROOM: Final = 40
 """Characters of a disk's name that the name of its snapshot keeps; the most for a name is 63."""
+ATTACHMENTS: Final = ("lastAttachTimestamp", "lastDetachTimestamp")
+"""Fields of a disk that change whenever somebody could have written to it."""
 
 
 def steps_of(resource: str, remedy: Remedy, item: Item) -> tuple[Step, ...]:
@@ -24,9 +29,13 @@ def steps_of(resource: str, remedy: Remedy, item: Item) -> tuple[Step, ...]:
     return tuple(_MAKERS[remedy.kind](resource, remedy, item))
 
 
-def snapshot_name(disk: str, disk_id: str) -> str:
-    """The name of the snapshot before a disk goes: always the same of one disk, so none is taken twice."""
-    return f"spotrail-{disk[:NAME_ROOM].rstrip('-')}-{disk_id[-10:]}"
+def snapshot_name(disk: str, item: Item) -> str:
+    """The name of the snapshot before a disk goes: the same as long as nobody can have written to it.
+
+    So none is taken twice, and one that is older than the last attachment is not taken for the one that is needed.
+    """
+    state = "\n".join(str(item.get(key) or "") for key in ("id", *ATTACHMENTS))
+    return f"spotrail-{disk[:NAME_ROOM].rstrip('-')}-{hashlib.sha256(state.encode()).hexdigest()[:10]}"
 
 
 def _lower(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
@@ -47,8 +56,8 @@ def _lower(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
 
 def _snapshot_then_delete(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
     disk_id, name = _text(resource, item, "id"), last(resource)
-    snapshot = f"projects/{project_of(resource)}/global/snapshots/{snapshot_name(name, disk_id)}"
-    unused = _same(resource, item, "users")
+    snapshot = f"projects/{project_of(resource)}/global/snapshots/{snapshot_name(name, item)}"
+    unused = _same(resource, item, "users", *ATTACHMENTS)
     ready = Condition(resource=snapshot, fields={"status": "READY", "sourceDiskId": disk_id})
     yield Step(
         action=Action.CREATE_SNAPSHOT,
@@ -70,18 +79,18 @@ def _snapshot_then_delete(resource: str, remedy: Remedy, item: Item) -> Iterator
 def _detach(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
     users = item.get("users")
     hosts = sorted(relative(str(user)) for user in users) if isinstance(users, list) else []
-    for number, host in enumerate(hosts, start=1):
-        before: Json = [*hosts[number - 1 :]]
-        left: Json = [*hosts[number:]]
+    same = _identity(resource, item)
+    for host in hosts:
         yield Step(
             action=Action.DETACH_DISK,
             resource=resource,
             arguments={"instance": host},
             requires=(
-                Condition(resource=resource, fields={**_identity(resource, item), "users": before}),
+                Condition(resource=resource, fields=same),
                 Condition(resource=host, fields={"status": "TERMINATED"}),
             ),
-            done=Condition(resource=resource, fields={**_identity(resource, item), "users": left}),
+            # Of this host alone: which others have left is for their own steps.
+            done=Condition(resource=resource, fields=same, lacks={"users": host}),
             text=f"detach {last(resource)} from {last(host)}, which is stopped",
         )
 
@@ -154,7 +163,7 @@ def _patch(resource: str, item: Item, patch: Mapping[str, Json], done: Mapping[s
         resource=resource,
         arguments={"patch": dict(patch), "metageneration": _text(resource, item, "metageneration")},
         requires=(_same(resource, item, "metageneration"),),
-        done=Condition(resource=resource, fields=done),
+        done=Condition(resource=resource, fields={**_identity(resource, item), **done}),
         text=text,
     )
 
@@ -167,10 +176,11 @@ def _same(resource: str, item: Item, *fields: str) -> Condition:
 
 
 def _identity(resource: str, item: Item) -> Mapping[str, Json]:
-    """What tells it from a later one of the same name."""
-    for key in ("id", "createTime", "timeCreated"):
-        if item.get(key):
-            return {key: item[key]}
+    """What tells it from a later one of the same name. The id of a bucket or cache is its name, and tells nothing."""
+    keys = IDENTITY if not resource.startswith("b/") else IDENTITY[1:]
+    found = {key: item[key] for key in keys if item.get(key)}
+    if found:
+        return found
     raise InputError(f"{resource}: the record has neither an id nor a time of creation; nothing is done without one")
 
 

@@ -13,9 +13,10 @@ from typing import Any, Final, final
 from policies.audit.record import Item
 from policies.audit.remedies.applying import HandsError
 from policies.audit.remedies.model import Action, Step
+from policies.audit.remedies.steps import snapshot_name
 
 DISK: Final = "projects/p/zones/us-central1-b/disks/llama"
-SNAPSHOT: Final = "projects/p/global/snapshots/spotrail-llama-42"
+SNAPSHOT: Final = f"projects/p/global/snapshots/{snapshot_name('llama', {'id': '42'})}"
 
 
 class Killed(BaseException):

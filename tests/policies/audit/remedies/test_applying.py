@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ from tests.policies.report.audit_sample import NOW
 ADDRESS = "projects/p/regions/us-central1/addresses/ip"
 SERVE = "projects/p/zones/us-central1-b/disks/serve"
 HOST = "projects/p/zones/us-central1-b/instances/vm"
+HOSTS = tuple(f"projects/p/zones/us-central1-b/instances/{name}" for name in "abc")
+PARKED = "projects/p/zones/us-central1-b/disks/parked"
+STEPS = 7
 
 
 def world() -> dict[str, dict[str, Any]]:
@@ -27,6 +31,10 @@ def world() -> dict[str, dict[str, Any]]:
         SERVE: {"id": "43", "name": "serve", "provisionedThroughput": "2400", "users": [HOST]},
         ADDRESS: {"id": "7", "name": "ip", "status": "RESERVED"},
         HOST: {"id": "9", "name": "vm", "status": "RUNNING"},
+        HOSTS[0]: {"id": "10", "name": "a", "status": "TERMINATED"},
+        HOSTS[1]: {"id": "11", "name": "b", "status": "TERMINATED"},
+        HOSTS[2]: {"id": "12", "name": "c", "status": "TERMINATED"},
+        PARKED: {"id": "44", "name": "parked", "users": [*HOSTS]},
     }
 
 
@@ -43,6 +51,7 @@ def plan() -> RemedyPlan:
             measure(DISK, RemedyKind.SNAPSHOT_THEN_DELETE),
             measure(SERVE, RemedyKind.LOWER_THROUGHPUT, 400),
             measure(ADDRESS, RemedyKind.RELEASE_ADDRESS),
+            measure(PARKED, RemedyKind.DETACH),
         ),
     )
 
@@ -57,19 +66,20 @@ def outcomes(hands: SmallWorld, of: RemedyPlan | None = None) -> list[Outcome]:
 
 def finished() -> dict[str, dict[str, Any]]:
     hands = SmallWorld(world())
-    assert outcomes(hands) == [Outcome.DONE] * 4
+    assert outcomes(hands) == [Outcome.DONE] * STEPS
     return hands.items
 
 
 def test_an_uninterrupted_run_does_each_step_once() -> None:
     end = finished()
-    assert set(end) == {SNAPSHOT, SERVE, HOST}
+    assert set(end) == {SNAPSHOT, SERVE, HOST, PARKED, *HOSTS}
+    assert end[PARKED]["users"] == []
     assert end[SERVE]["provisionedThroughput"] == "400"
 
 
 def test_a_second_run_does_nothing() -> None:
     hands = SmallWorld(finished())
-    assert outcomes(hands) == [Outcome.ALREADY] * 4
+    assert outcomes(hands) == [Outcome.ALREADY] * STEPS
     assert hands.acted == []
 
 
@@ -87,7 +97,7 @@ def test_killed_at_any_call_and_run_again_it_ends_in_the_same_world() -> None:
         assert sorted(hands.acted + again.acted) == sorted(calls.acted), killed_at
 
 
-@given(st.lists(st.integers(0, 30), max_size=6))
+@given(st.lists(st.integers(0, 60), max_size=6))
 def test_killed_again_and_again(kills: list[int]) -> None:
     items = world()
     for killed_at in kills:
@@ -101,18 +111,18 @@ def test_killed_again_and_again(kills: list[int]) -> None:
     assert again.items == finished()
 
 
-@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("step", range(STEPS))
 def test_a_lost_answer_is_no_failure(step: int) -> None:
     text = [each.text for one in plan().measures for each in one.steps][step]
     hands = SmallWorld(world(), lost=frozenset({text}))
-    assert outcomes(hands) == [Outcome.DONE] * 4
+    assert outcomes(hands) == [Outcome.DONE] * STEPS
     assert hands.items == finished()
 
 
 def test_a_disk_is_never_deleted_without_its_snapshot() -> None:
     first = plan().measures[0].steps[0].text
     hands = SmallWorld(world(), fails=frozenset({first}))
-    assert outcomes(hands) == [Outcome.FAILED, Outcome.SKIPPED, Outcome.DONE, Outcome.DONE]
+    assert outcomes(hands) == [Outcome.FAILED, Outcome.SKIPPED, *[Outcome.DONE] * 5]
     assert DISK in hands.items
 
 
@@ -120,7 +130,8 @@ def test_a_disk_is_never_deleted_without_its_snapshot() -> None:
     ("change", "why"),
     [
         ({DISK: {"users": [HOST]}}, "llama: users is"),
-        ({DISK: {"id": "77"}}, "llama: id is '77', where '42' was expected"),
+        ({DISK: {"id": "77"}}, "llama: id is 77, where 42 was expected"),
+        ({DISK: {"lastAttachTimestamp": "2026-11-28T00:00:00Z"}}, "llama: lastAttachTimestamp is 2026-11-28T00:00:00Z"),
     ],
 )
 def test_a_changed_world_is_refused(change: dict[str, dict[str, Any]], why: str) -> None:
@@ -151,6 +162,27 @@ def test_what_is_declined_is_left_alone() -> None:
     hands = SmallWorld(world())
     results: list[Result] = list(apply_plan(plan(), hands, lambda _, __: False))
     assert [each.outcome for each in results] == [
-        Outcome.DECLINED, Outcome.SKIPPED, Outcome.DECLINED, Outcome.DECLINED,
+        Outcome.DECLINED, Outcome.SKIPPED, *[Outcome.DECLINED] * 3, *[Outcome.SKIPPED] * 2,
     ]  # fmt: skip
     assert hands.items == world()
+
+
+def test_a_snapshot_of_before_somebody_wrote_is_not_taken_for_one_of_now() -> None:
+    items = world()
+    first = measure(DISK, RemedyKind.SNAPSHOT_THEN_DELETE)
+    hands = SmallWorld(items, killed_at=6)
+    with pytest.raises(Killed):
+        outcomes(hands, RemedyPlan(project="p", recorded_at=NOW, measures=(first,)))
+    assert SNAPSHOT in hands.items
+    # Attached, written to and detached again: what the first snapshot holds is old.
+    hands.items[DISK].update(lastAttachTimestamp="2026-11-27T00:00:00Z", lastDetachTimestamp="2026-11-28T00:00:00Z")
+    items = hands.items
+    assert outcomes(SmallWorld(items), RemedyPlan(project="p", recorded_at=NOW, measures=(first,))) == [
+        Outcome.ALREADY, Outcome.CHANGED,
+    ]  # fmt: skip
+    steps = steps_of(DISK, Remedy(kind=RemedyKind.SNAPSHOT_THEN_DELETE, text=""), items[DISK])
+    second = dataclasses.replace(first, steps=steps)
+    again = SmallWorld(items)
+    assert outcomes(again, RemedyPlan(project="p", recorded_at=NOW, measures=(second,))) == [Outcome.DONE] * 2
+    assert again.acted == ["create-snapshot", "delete-disk"]
+    assert len([link for link in again.items if "/snapshots/" in link]) == 2

@@ -190,6 +190,7 @@ def test_a_bucket_that_was_changed_meanwhile_is_left_alone(world: World, hands: 
 
 def test_a_snapshot_that_another_run_began_is_waited_for(world: World, hands: GoogleHands) -> None:
     resource = disk(world)
+    item = world.named(Part.DISKS, "llama")
     wanted = plan(hands, resource, RemedyKind.SNAPSHOT_THEN_DELETE)
     step = wanted.measures[0].steps[0]
     started = hands._clients.compute("Snapshots")
@@ -198,18 +199,35 @@ def test_a_snapshot_that_another_run_began_is_waited_for(world: World, hands: Go
     half_made = compute_v1.Snapshot(name=step.arguments["snapshot"], source_disk=resource)
     started.insert(project="acme-tpu-dev", snapshot_resource=half_made)
     assert [result.outcome.good for result in applied(hands, wanted)] == [True, True]
-    assert [item["name"] for item in world.items(Part.SNAPSHOTS)] == [snapshot_name("llama", wanted_id(wanted))]
+    assert [item["name"] for item in world.items(Part.SNAPSHOTS)] == [snapshot_name("llama", item)]
 
 
-def wanted_id(found: RemedyPlan) -> str:
-    return str(found.measures[0].steps[0].requires[0].fields["id"])
+@pytest.mark.parametrize("polls", [5, 6, 7, 8, 12])
+def test_a_disk_that_another_run_is_deleting_is_waited_for(world: World, hands: GoogleHands, polls: int) -> None:
+    wanted = plan(hands, disk(world), RemedyKind.SNAPSHOT_THEN_DELETE)
+    world.fail(Fault(kind=FaultKind.LOST, method="compute.disks.delete", times=1))
+    world.operations.polls = polls
+    applied(hands, wanted)
+    assert [result.outcome.good for result in applied(hands, wanted)] == [True, True]
+    assert world.items(Part.DISKS) == []
+    assert world.counts()["compute.disks.delete"] == 1
+
+
+def test_a_snapshot_of_another_disk_under_the_name_keeps_the_disk(world: World, hands: GoogleHands) -> None:
+    wanted = plan(hands, disk(world), RemedyKind.SNAPSHOT_THEN_DELETE)
+    name = wanted.measures[0].steps[0].arguments["snapshot"]
+    world.add(Part.SNAPSHOTS, name=name, status="READY", sourceDiskId="999", sourceDisk=f"{AT}/disks/other")
+    first, second = applied(hands, wanted)
+    assert (first.outcome, second.outcome) == (Outcome.FAILED, Outcome.SKIPPED)
+    assert "sourceDiskId is 999" in first.why
+    assert len(world.items(Part.DISKS)) == 1
 
 
 def test_the_snapshot_lies_in_the_region_and_says_what_it_is(world: World, hands: GoogleHands) -> None:
     applied(hands, plan(hands, disk(world), RemedyKind.SNAPSHOT_THEN_DELETE))
     (snapshot,) = world.items(Part.SNAPSHOTS)
     assert snapshot["storageLocations"] == ["us-central1"]
-    assert snapshot["labels"]["managed-by"] == "spotrail"
+    assert snapshot["labels"] == {"managed-by": "spotrail", "role": "audit", "protect": "true"}
 
 
 class Killed(BaseException):

@@ -104,19 +104,35 @@ def test_the_guard_lowers_throughput_and_ends_what_is_over() -> None:
     assert names(verdict("b", DELETE), choice=dataclasses.replace(safe, resources=("b",))) == []
 
 
+@pytest.mark.parametrize("kind", [RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE])
+def test_a_last_copy_goes_only_when_it_is_named(kind: RemedyKind) -> None:
+    plan = plan_remedies(*seen(verdict("a", kind)), Choice())
+    assert (plan.measures, plan.refused[0].why[:27]) == ((), "its data is gone for good t")
+    assert names(verdict("a", kind), choice=Choice(resources=("a",))) == ["a"]
+
+
+def test_what_a_training_run_calls_its_heartbeat_stands_for_no_disk() -> None:
+    found, record = seen(verdict("a", LOWER))
+    named = {"name": f"{ZONE}/disks/a", "id": "7", "provisionedThroughput": "1"}
+    both = dataclasses.replace(record, inventory={**record.inventory, Part.HEARTBEATS: (named,)})
+    assert plan_remedies(found, both, Choice()) == plan_remedies(found, record, Choice())
+
+
 def test_a_schedule_has_to_be_given() -> None:
     by_the_clock = verdict("a", RemedyKind.SCHEDULE_THROUGHPUT)
     plan = plan_remedies(*seen(by_the_clock), Choice())
     assert plan.refused[0].why.startswith('its readers come and go: say when, as in --schedule "a=mon-fri')
     assert names(by_the_clock, choice=Choice(scheduled=("a",))) == ["a"]
+    assert names(by_the_clock, choice=Choice(scheduled=("a",), safe_only=True)) == ["a"]
+    assert names(by_the_clock, choice=Choice(scheduled=("b",), safe_only=True)) == []
 
 
 def test_a_half_seen_world_gets_no_measures() -> None:
     found, record = seen(verdict("a", LOWER))
     half = dataclasses.replace(record, missing=(Missing(part="tpu.nodes us-east1-d", why="403"),))
-    plan = plan_remedies(found, half, Choice())
+    plan = plan_remedies(found, half, Choice(resources=("a",)))
     assert plan.measures == ()
-    assert "nothing is done in a half-seen world" in plan.refused[0].why
+    assert "1 part of the project could not be read; nothing is done in a half-seen world" in plan.refused[0].why
 
 
 def test_what_the_record_does_not_hold_is_refused() -> None:

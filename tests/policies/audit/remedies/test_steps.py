@@ -30,7 +30,8 @@ def test_a_volume_goes_only_after_a_snapshot_of_it_is_ready() -> None:
     ready = Condition(resource=SNAPSHOT, fields={"status": "READY", "sourceDiskId": "42"})
     assert taken.done == ready
     assert ready in deleted.requires
-    assert Condition(resource=DISK, fields={"id": "42", "users": None}) in deleted.requires
+    unused = {"id": "42", "users": None, "lastAttachTimestamp": None, "lastDetachTimestamp": None}
+    assert Condition(resource=DISK, fields=unused) in deleted.requires
     assert deleted.done == Condition(resource=DISK, absent=True)
 
 
@@ -44,8 +45,9 @@ def test_lowering_names_the_throughput_that_was_seen() -> None:
 
 def test_a_volume_is_detached_from_one_stopped_host_after_the_other() -> None:
     first, second = steps_of(DISK, remedy(RemedyKind.DETACH), disk(users=[VM, f"{VM}2"]))
-    assert first.done.fields["users"] == [f"{VM}2".partition("/v1/")[2]]
-    assert second.done.fields["users"] == []
+    assert [step.done.lacks["users"] for step in (first, second)] == [
+        VM.partition("/v1/")[2], f"{VM}2".partition("/v1/")[2],
+    ]  # fmt: skip
     assert first.requires[1] == Condition(resource=VM.partition("/v1/")[2], fields={"status": "TERMINATED"})
 
 
@@ -84,13 +86,28 @@ def test_one_step_remedies(
 
 def test_a_lifecycle_rule_is_added_to_those_that_are_there() -> None:
     mine = {"action": {"type": "Delete"}, "condition": {"age": 30, "matchesPrefix": ["tmp/"]}}
-    item = {"id": "x", "metageneration": "7", "versioning": {"enabled": True}, "lifecycle": {"rule": [mine]}}
+    item = {
+        "id": "x",
+        "timeCreated": "t",
+        "metageneration": "7",
+        "versioning": {"enabled": True},
+        "lifecycle": {"rule": [mine]},
+    }
     (step,) = steps_of(BUCKET, remedy(RemedyKind.SET_LIFECYCLE), item)
     rules = step.arguments["patch"]["lifecycle"]["rule"]  # type: ignore[call-overload, index]
     assert rules[0] == mine
     assert [rule["action"]["type"] for rule in rules[1:]] == ["AbortIncompleteMultipartUpload", "Delete"]
     assert step.arguments["metageneration"] == "7"
-    assert unmet(step.done, {"lifecycle": {"rule": list(reversed(rules))}}) == ""
+    assert unmet(step.done, {"timeCreated": "t", "lifecycle": {"rule": list(reversed(rules))}}) == ""
+
+
+def test_a_bucket_is_known_by_its_time_of_creation_and_not_by_its_name() -> None:
+    item = {"id": "acme-checkpoints", "timeCreated": "2026-01-01T00:00:00Z", "metageneration": "1"}
+    (step,) = steps_of(BUCKET, remedy(RemedyKind.SHORTEN_SOFT_DELETE), item)
+    assert unmet(step.requires[0], item) == ""
+    assert unmet(step.requires[0], {**item, "timeCreated": "2026-11-01T00:00:00Z"}).startswith("acme-checkpoints: time")
+    with pytest.raises(InputError, match="neither an id nor a time of creation"):
+        steps_of(BUCKET, remedy(RemedyKind.SHORTEN_SOFT_DELETE), {"id": "acme-checkpoints", "metageneration": "1"})
 
 
 def test_a_resource_without_identity_or_field_is_refused() -> None:
@@ -113,10 +130,11 @@ def test_every_kind_of_remedy_has_steps(kind: RemedyKind) -> None:
 
 
 def test_the_name_of_a_snapshot_is_legal_and_belongs_to_one_disk() -> None:
-    name = snapshot_name("a" * 63, "1234567890123456789")
+    name = snapshot_name("a" * 63, {"id": "1234567890123456789"})
     assert len(name) <= 63
-    assert name != snapshot_name("a" * 63, "1234567890123456780")
-    assert snapshot_name("llama", "42") == SNAPSHOT.rpartition("/")[2]
+    assert name != snapshot_name("a" * 63, {"id": "1234567890123456780"})
+    assert snapshot_name("llama", {"id": "42", "sizeGb": "500"}) == SNAPSHOT.rpartition("/")[2]
+    assert snapshot_name("llama", {"id": "42", "lastDetachTimestamp": "t"}) != SNAPSHOT.rpartition("/")[2]
 
 
 @pytest.mark.parametrize(
@@ -127,9 +145,10 @@ def test_the_name_of_a_snapshot_is_legal_and_belongs_to_one_disk() -> None:
         ({"users": [VM]}, {"users": [VM.partition("/v1/")[2]]}, ""),
         ({"targetSize": "0"}, {"targetSize": 0}, ""),
         ({"users": []}, {"users": [VM]}, "llama: users is"),
-        ({"a.b": "1"}, {"a": {"b": 2}}, "llama: a.b is '2', where '1' was expected"),
+        ({"a.b": "1"}, {"a": {"b": 2}}, "llama: a.b is 2, where 1 was expected"),
         ({"a.b": None}, {"a": "text"}, ""),
-        ({"flag": True}, {"flag": False}, "llama: flag is False, where True was expected"),
+        ({"a": "x"}, {}, "llama: a is empty, where x was expected"),
+        ({"flag": True}, {"flag": False}, "llama: flag is false, where true was expected"),
     ],
 )
 def test_conditions(fields: dict[str, Any], item: dict[str, Any], why: str) -> None:
