@@ -12,8 +12,8 @@ from operator import add, mul
 from typing import Final, NamedTuple, final
 
 from policies.audit.grid import Grid
-from policies.audit.series import SCALE, Even, Piece, Strand, even, pieces
-from policies.audit.spans import MICRO, length, united
+from policies.audit.series import SCALE, Even, Strand, even, pieces
+from policies.audit.spans import MICRO, Spans, length, united
 
 MIB: Final = 1 << 20
 SETTLED: Final = 3600 * MICRO
@@ -186,34 +186,35 @@ class _Moment(NamedTuple):
     """In 1/SCALE byte per second."""
 
 
-def _sums(strands: Iterable[Strand]) -> tuple[list[_Moment], int]:
+def _sums(strands: Sequence[Strand]) -> tuple[list[_Moment], int]:
     """The moments for which every reader that was due has points, in the order of time, and the longest point."""
-    changes: dict[int, tuple[int, int, int]] = {}
+    rates: dict[int, int] = {}
     longest = 0
     for strand in strands:
         found = pieces(strand)
         longest = max(longest, max((piece.end - piece.start for piece in found), default=0))
-        for time, rate, readers, missing in _changes(found, strand):
-            before = changes.get(time, (0, 0, 0))
-            changes[time] = (before[0] + rate, before[1] + readers, before[2] + missing)
-    return list(_moments(changes)), longest
+        for start, end, rate in found:
+            rates[start] = rates.get(start, 0) + rate
+            rates[end] = rates.get(end, 0) - rate
+    covered = _steps(strand.covered for strand in strands)
+    unseen = _steps(strand.unseen for strand in strands)
+    return list(_moments(rates, covered, unseen)), longest
 
 
-def _changes(found: Iterable[Piece], strand: Strand) -> Iterator[tuple[int, int, int, int]]:
-    """When what changes: the rate, how many readers are seen, and how many are due and not seen."""
-    for start, end, rate in found:
-        yield start, rate, 1, 0
-        yield end, -rate, -1, 0
-    for start, end in strand.unseen:
-        yield start, 0, 0, 1
-        yield end, 0, 0, -1
+def _steps(sets: Iterable[Spans]) -> Mapping[int, int]:
+    """When how many of the sets begin, less how many end."""
+    steps: dict[int, int] = {}
+    for spans in sets:
+        for start, end in spans:
+            steps[start] = steps.get(start, 0) + 1
+            steps[end] = steps.get(end, 0) - 1
+    return steps
 
 
-def _moments(changes: Mapping[int, tuple[int, int, int]]) -> Iterator[_Moment]:
+def _moments(rates: Mapping[int, int], covered: Mapping[int, int], unseen: Mapping[int, int]) -> Iterator[_Moment]:
     rate = seen = blind = 0
-    for left, right in pairwise(sorted(changes)):
-        more, readers, missing = changes[left]
-        rate, seen, blind = rate + more, seen + readers, blind + missing
+    for left, right in pairwise(sorted({*rates, *covered, *unseen})):
+        rate, seen, blind = rate + rates.get(left, 0), seen + covered.get(left, 0), blind + unseen.get(left, 0)
         if seen and not blind:
             yield _Moment(left, right, rate)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Final, NamedTuple, final
 
 from policies.audit.grid import Grid, grid_of
@@ -98,10 +98,20 @@ def even(strand: Strand) -> Even | None:
 
 def pieces(strand: Strand) -> list[Piece]:
     """The rates of a strand in the order of time, each moment once."""
-    raw = sorted(_raw(strand))
-    if all(one[1] <= other[0] for one, other in pairwise(raw)):
-        return [Piece(start, end, -rate) for start, end, _, rate in raw]
-    return list(_resolved(raw))
+    first, rest = strand.finest[:1], strand.finest[1:]
+    if not rest or not _finer(first[0][1], [grid for _, grid in rest]):
+        return _resolved(_raw(strand.finest))
+    # Ten thousand minutes and a few hours that they leave open: only the hours need a closer look.
+    left = (
+        Piece(start, end, piece.rate)
+        for piece in _resolved(_raw(rest))
+        for start, end in without(((piece.start, piece.end),), first[0][1].covered)
+    )
+    return sorted((*_resolved(_raw(first)), *left))
+
+
+def _finer(one: Grid, others: Iterable[Grid]) -> bool:
+    return all(max(one.owns) < min(other.owns) for other in others)
 
 
 def highest(series: Iterable[Series], window: Span) -> float | None:
@@ -135,19 +145,25 @@ def _numbers(series: Series, grid: Grid, unit: int) -> Sequence[int] | None:
     return list(map(int, used)) if unit == 1 else [int(value * unit) for value in used]
 
 
-def _raw(strand: Strand) -> Iterator[tuple[int, int, int, int]]:
-    """Start, end, own length and negated rate of each point, so that they sort the larger first."""
-    for series, grid in strand.finest:
+def _raw(found: Iterable[tuple[Series, Grid]]) -> list[tuple[int, int, int, int]]:
+    """Start, end, own length and negated rate of each point, in order: of equal ones the larger first."""
+    points: list[tuple[int, int, int, int]] = []
+    for series, grid in found:
         unit = 1 if series.whole else FINE
         times = SCALE // unit * MICRO
-        for at in range(len(grid)):
-            number = int(series.values[at if grid.kept is None else grid.kept[at]] * unit)
-            per = MICRO if series.kind is Kind.GAUGE else grid.owns[at]
-            yield grid.starts[at], grid.ends[at], grid.owns[at], -(number * times // per)
+        values = series.values if grid.kept is None else map(series.values.__getitem__, grid.kept)
+        pers = repeat(MICRO, len(grid)) if series.kind is Kind.GAUGE else grid.owns
+        rates = (-(int(value * unit) * times // per) for value, per in zip(values, pers, strict=True))
+        points.extend(zip(grid.starts, grid.ends, grid.owns, rates, strict=True))
+    points.sort()
+    return points
 
 
-def _resolved(raw: Sequence[tuple[int, int, int, int]]) -> Iterator[Piece]:
+def _resolved(raw: Sequence[tuple[int, int, int, int]]) -> list[Piece]:
     """Each moment once: the shortest point that covers it, of equal ones the largest."""
+    if all(one[1] <= other[0] for one, other in pairwise(raw)):
+        return [Piece(start, end, -rate) for start, end, _, rate in raw]
+    found: list[Piece] = []
     bounds = sorted({bound for start, end, _, _ in raw for bound in (start, end)})
     waiting: list[tuple[int, int, int]] = []
     at = 0
@@ -159,7 +175,8 @@ def _resolved(raw: Sequence[tuple[int, int, int, int]]) -> Iterator[Piece]:
         while waiting and waiting[0][2] <= left:
             heappop(waiting)
         if waiting:
-            yield Piece(left, right, -waiting[0][1])
+            found.append(Piece(left, right, -waiting[0][1]))
+    return found
 
 
 def _readable(series: Series) -> Series:

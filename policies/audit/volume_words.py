@@ -103,7 +103,7 @@ def _unsure(facts: VolumeFacts, record: Record) -> str:
         named = ", ".join(absent[:_NAMED]) + (f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else "")
         gaps = [gap.part for gap in record.missing if gap.part.startswith(("compute.instances", "tpu.nodes"))]
         seen = f"; {', '.join(gaps)} could not be read" if gaps else ""
-        return f"user not found: {named} is in no part of the record{seen}"
+        return f"user not found in the record: {named}{seen}"
     if lost:
         return f"{_hosts(tuple(lost))}: a state that spotrail does not know"
     if not facts.hosts:

@@ -343,8 +343,8 @@ def test_a_tpu_host_without_series_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"users": ["zz"]}, "user not found: zz is in no part of the record"),
-        ({"users": list("vwxyz")}, "user not found: v, w, x and 2 more is in no part of the record"),
+        ({"users": ["zz"]}, "user not found in the record: zz"),
+        ({"users": list("vwxyz")}, "user not found in the record: v, w, x and 2 more"),
         ({"provisionedThroughput": "0"}, "provisioned throughput 0 is invalid"),
         ({"provisionedThroughput": None}, "the record does not say what throughput is provisioned"),
         ({"provisionedThroughput": "much"}, 'provisionedThroughput is "much"; it must be a whole number'),
