@@ -25,8 +25,8 @@ COMMANDS: Final = {
     "estimate": ("scripts.estimate", "Price a preview (before, after, difference) or a state, from Pulumi's files."),
     "diff": ("scripts.diff", "Show what one stack costs beyond another, resource by resource."),
     "check": ("scripts.check", "Judge a stack by rules and budgets, with one exit code an outcome: the gate for CI."),
-    "guard": ("scripts.guard", "Run the guard once: look at a project, tell what is lost, do what is safe."),
     "audit": ("scripts.audit", "Find the money that runs idle in a live or recorded project, and what would stop it."),
+    "guard": ("scripts.guard", "Run the guard once: look at a project, tell what is lost, do what is safe."),
     "prices": ("scripts.prices", "Show the price book, check its age, refresh it from the Cloud Billing Catalog."),
 }
 GC_THRESHOLDS: Final = (2_000_000, 20, 50)

@@ -14,7 +14,7 @@ from policies.audit.model import Audit, AuditFinding, Verdict, VerdictKind
 from policies.audit.pricing import Pricing
 from policies.audit.record import Metric, Part, Record
 from policies.audit.registry import auditors
-from policies.audit.resting import on_what_was_seen
+from policies.audit.resting import in_a_whole_world, on_what_was_seen
 from policies.audit.telling import many
 from policies.audit.terms import Terms
 from policies.audit.volume_facts import FactFinder
@@ -31,7 +31,8 @@ def judge(record: Record, terms: Terms, book: PriceBook, as_of: datetime.date) -
     context = Context(record=record, terms=terms, pricing=Pricing(record=record, book=book, as_of=as_of))
     told = [each for auditor in auditors().values() for each in auditor.look(context)]
     # What a paged list holds twice is one thing.
-    verdicts = dict.fromkeys(on_what_was_seen(each, record) for each in told if isinstance(each, Verdict))
+    sure = (on_what_was_seen(each, record) for each in told if isinstance(each, Verdict))
+    verdicts = dict.fromkeys(in_a_whole_world(each, record) for each in sure)
     findings = dict.fromkeys(each for each in told if isinstance(each, AuditFinding))
     ranked = _ranked(tuple(verdicts))
     return Audit(
@@ -87,6 +88,8 @@ def _weight(finding: AuditFinding) -> tuple[int, Fraction, str, str, str]:
 
 
 def _notes(record: Record, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    if record.missing:
+        yield f"no remedy is proposed: {many(len(record.missing), 'part')} of the project could not be read"
     coarse = [each for each in verdicts if (points := each.usage.resolution) is not None and points > MINUTE]
     if coarse:
         volumes = many(len(coarse), "volume")

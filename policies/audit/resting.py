@@ -51,6 +51,11 @@ def rests_on(verdict: Verdict) -> tuple[Key, ...]:
     return (*_RESTS[verdict.remedy.kind], *_SEEN_BY.get(verdict.kind, ()))
 
 
+def in_a_whole_world(verdict: Verdict, record: Record) -> Verdict:
+    """The verdict, without its remedy where any part of the project could not be read: what is missing may use it."""
+    return replace(verdict, remedy=None) if record.missing and verdict.remedy is not None else verdict
+
+
 def on_what_was_seen(verdict: Verdict, record: Record) -> Verdict:
     """The verdict, without its remedy where a part that it rests on could not be read whole."""
     unseen = [key.value for key in rests_on(verdict) if record.failed(key)]
