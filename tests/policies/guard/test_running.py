@@ -24,6 +24,18 @@ from tests.google_cloud.world import World
 from tests.policies.guard.project import OURS, TOPIC, ZONE, guarded, volume
 
 CHANGES = ("compute.disks.update", "compute.instanceGroupManagers.resize", "tpu.nodes.delete")
+LISTS = (
+    "compute.disks.aggregatedList",
+    "compute.instances.aggregatedList",
+    "compute.instanceGroupManagers.aggregatedList",
+    "compute.snapshots.list",
+    "compute.addresses.aggregatedList",
+    "tpu.nodes.list",
+    "tpu.queuedResources.list",
+    "storage.buckets.list",
+    "storage.anywhereCaches.list",
+    "monitoring.timeSeries.list",
+)
 HOUR = datetime.timedelta(hours=1)
 
 
@@ -250,6 +262,20 @@ class TestApplying:
         assert run.exit_code is ExitCode.UNDECIDED
         assert written(world)["unseen_parts"] == 1
         assert documents(world)[-1]["missing"][0]["part"] == "tpu.queuedResources"
+
+    @pytest.mark.parametrize("kind", [FaultKind.FORBIDDEN, FaultKind.TRUNCATED])
+    @pytest.mark.parametrize("method", LISTS)
+    def test_whatever_could_not_be_seen_it_keeps_its_hands_off(
+        self, world: World, endpoint: str, method: str, kind: FaultKind
+    ) -> None:
+        if method == "storage.anywhereCaches.list":
+            world.add(Part.BUCKETS, name="acme-tpu-dev-dev-models", labels=OURS)
+        world.fail(Fault(kind=kind, method=method))
+        run = guarded(endpoint, apply=True)
+        assert changes(world) == {}
+        assert run.exit_code is ExitCode.UNDECIDED
+        assert written(world)["unseen_parts"] >= 1
+        assert documents(world)[-1]["complete"] is False
 
     def test_a_step_that_fails_does_not_stop_the_others(self, world: World, endpoint: str) -> None:
         world.fail(Fault(kind=FaultKind.FORBIDDEN, method="tpu.nodes.delete"))
