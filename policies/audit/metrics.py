@@ -27,8 +27,8 @@ MINUTES_OF: Final = (Metric.READ_BYTES, Metric.WRITE_BYTES)
 """The metrics of which minute points are read."""
 MOST_MINUTES: Final = 10_000_000
 """Minute points that are read at most: a quarter of a gigabyte would be twice as many."""
-_PAGE: Final = 100_000
-"""Points that a page has at most."""
+_PAGE: Final = 50_000
+"""Points of a page: half of what Google gives, so that the pages that are open take tens of megabytes."""
 _LONGEST_FILTER: Final = 2000
 """Characters; Google takes 2,048."""
 _MOST_NAMES: Final = 100

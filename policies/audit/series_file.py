@@ -114,6 +114,8 @@ def number_of(value: Mapping[str, Any]) -> float | None:
 
 def written(series: Series, metric: Metric, times: MutableMapping[float, str]) -> str:
     """The series as one line of JSON. `times` keeps the texts of times from one series to the next."""
+    if not all(map(math.isfinite, series.values)):
+        raise ValueError(f"a series of {metric.value} has a value that is no finite number; JSON has none")
     whole = series.whole and all(map(float.is_integer, series.values))
     head = {
         "metric": {"type": metric.value, "labels": dict(series.metric_labels)},

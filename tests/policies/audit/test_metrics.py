@@ -161,7 +161,7 @@ def test_a_query_is_of_one_metric_of_the_whole_project(metric: Metric) -> None:
     assert request.name == f"projects/{PROJECT}"
     assert request.filter == f'metric.type = "{metric.value}"'
     assert request.aggregation.alignment_period == datetime.timedelta(hours=1)
-    assert request.page_size == 100_000
+    assert request.page_size == 50_000
 
 
 def test_minutes_of_a_week_are_affordable_for_hundreds_of_volumes() -> None:

@@ -321,7 +321,7 @@ def test_a_written_record_is_strict_json_of_google() -> None:
     assert json.loads(write(read(found)), parse_constant=pytest.fail) == found
 
 
-def test_a_series_of_whole_numbers_that_has_halves_is_written_as_it_is() -> None:
+def record_of(value: float) -> Record:
     series = Series(
         metric_labels={},
         resource_type="",
@@ -329,12 +329,21 @@ def test_a_series_of_whole_numbers_that_has_halves_is_written_as_it_is() -> None
         kind=Kind.GAUGE,
         starts=array("d", [0]),
         ends=array("d", [0]),
-        values=array("d", [0.5]),
+        values=array("d", [value]),
     )
     now = datetime.datetime(2026, 11, 15, tzinfo=datetime.UTC)
     window = Window(start=now - datetime.timedelta(days=1), end=now)
-    record = Record(project="p", recorded_at=now, window=window, metrics={Metric.CPU: (series,)})
-    assert [at.value for at in read(write(record)).series(Metric.CPU)[0].points()] == [0.5]
+    return Record(project="p", recorded_at=now, window=window, metrics={Metric.CPU: (series,)})
+
+
+def test_a_series_of_whole_numbers_that_has_halves_is_written_as_it_is() -> None:
+    assert [at.value for at in read(write(record_of(0.5))).series(Metric.CPU)[0].points()] == [0.5]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_never_written(value: float) -> None:
+    with pytest.raises(ValueError, match="has a value that is no finite number"):
+        write(record_of(value))
 
 
 # Times to the microsecond between 1970 and 2100, as the columns hold them.
