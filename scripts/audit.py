@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import shlex
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import TYPE_CHECKING, Final, final
 
 import click
 
-from scripts import options, output, remedies
+from scripts import audit_options, options, output, remedies
+from scripts.cloud import failures_told
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from policies.audit.access import Access
     from policies.audit.model import Audit
     from policies.audit.record import Record
+    from policies.audit.remedies.model import RemedyPlan
     from policies.audit.terms import Terms
     from policies.exit_codes import ExitCode
     from policies.prices.book import PriceBook
@@ -33,7 +33,6 @@ WRITERS: Final = {
     "csv": ("policies.report.audit_csv", "audit_csv"),
 }
 """For each format but the table, the function that writes an audit in it."""
-STDIN: Final = "-"
 UNITS: Final = {"h": datetime.timedelta(hours=1), "d": datetime.timedelta(days=1)}
 
 
@@ -80,12 +79,19 @@ class Moment(click.ParamType[datetime.datetime]):
     "--from",
     "source",
     metavar="FILE",
-    help="Look at a recorded file instead, without a cloud: the same verdicts. With --apply also a plan of --plan.",
+    help="Look at what --record kept instead: the same verdicts, without a cloud. Or at a plan of --plan: it is shown, "
+    "and with --apply done.",
 )
 @click.option(
-    "--record", "record_file", type=options.Writable(), metavar="FILE", help="Write what was seen there, for --from."
+    "--record",
+    "record_file",
+    type=options.Writable(),
+    metavar="FILE",
+    help="Keep what was seen in FILE, for --from; nothing secret is in it.",
 )
-@click.option("--window", type=Span(), default="7d", show_default=True, help="Time to look back on; at least 24h.")
+@click.option(
+    "--window", type=Span(), default="7d", show_default=True, help="Time to look back on, as 7d or 36h; at least 24h."
+)
 @click.option(
     "--grace", type=Span(), default="24h", show_default=True, help="So long a volume may be attached to nothing."
 )
@@ -112,7 +118,7 @@ class Moment(click.ParamType[datetime.datetime]):
 )
 @click.option("--all", "everything", is_flag=True, help="List in the table what is used as it should be, too.")
 @click.option(
-    "--plan", "plan_file", type=options.Writable(), metavar="FILE", help="Write the remedies there, to review."
+    "--plan", "plan_file", type=options.Writable(), metavar="FILE", help="Write the remedies into FILE, to review them."
 )
 @click.option("--apply", "do", is_flag=True, help="Show each step of the remedies, and do it after a yes.")
 @click.option("--yes", is_flag=True, help="With --apply: do not ask.")
@@ -121,9 +127,12 @@ class Moment(click.ParamType[datetime.datetime]):
     "resources",
     multiple=True,
     metavar="NAME",
-    help="Touch only this; needed for what is protected or not labelled managed-by=spotrail. Several times: several.",
+    help="With --plan or --apply: touch only this, by name or link; may be repeated. Needed for what is labelled "
+    "protect=true or not managed-by=spotrail, and for snapshots and images.",
 )
-@click.option("--stack", default="", metavar="NAME", help="Touch only what is labelled env=NAME.")
+@click.option(
+    "--stack", default="", metavar="NAME", help="With --plan or --apply: touch only what is labelled env=NAME."
+)
 @click.option("--endpoint", metavar="URL", help="A Google Cloud on this machine: http://127.0.0.1:8080.")
 @click.option("--now", type=Moment(), help="With --endpoint: what its clock says.")
 @options.prices
@@ -135,6 +144,7 @@ class Moment(click.ParamType[datetime.datetime]):
 )
 @options.output
 @options.quiet
+@failures_told
 def command(
     project: str | None,
     source: str | None,
@@ -164,7 +174,8 @@ def command(
     far. Missing telemetry is not idleness. Nothing is changed without --apply.
 
     Exits 0 where nothing is wasted, 3 where something is, 4 where something could not be seen or judged, 5 where
-    nothing could be read.  Needs: pip install 'spotrail[live]'; --from alone does not.
+    nothing could be read. With --apply: 0 where every step ended well, 4 where one was declined or refused, 5 where
+    one failed.  Needs: pip install 'spotrail[live]'; --from alone does not.
 
     \b
     Examples:
@@ -175,44 +186,43 @@ def command(
       spotrail audit --from remedies.json --apply
     """
     from policies.audit.access import Access
-    from policies.audit.outcome import audit_exit
     from policies.audit.record_file import read_record
     from policies.audit.remedies.planning import Choice, plan_remedies
     from policies.audit.scheduling import read_schedules
     from policies.prices.book import load_book, shipped_book
 
-    _check(project, source, do=do, yes=yes)
-    if now is not None and endpoint is None:
-        raise click.UsageError("--now is the clock of --endpoint, and there is none; Google's has its own.")
-    access = Access(endpoint=endpoint)
-    saved = remedies.saved_plan(source)
-    if saved is not None:
-        return remedies.apply_plan(saved, access, yes=yes) if do else remedies.show_plan(saved)
+    context = click.get_current_context()
+    audit_options.check(context)
+    hands = remedies.Applying(access=Access(endpoint=endpoint), now=now, yes=yes)
+    if (saved := remedies.saved_plan(source)) is not None:
+        audit_options.check_plan_options(context)
+        return hands.apply(saved) if do else remedies.show_plan(saved, output_file)
     terms = _terms(window, grace, per_vm_cap)
-    record = read_record(source) if source else _collected(project or "", access, terms, now, quiet=quiet)
+    record = read_record(source) if source else _collected(project or "", hands.access, terms, now, quiet=quiet)
     if record_file is not None:
         _write_record(record, record_file)
     audit = _judged(record, terms, load_book(prices) if prices else shipped_book(), as_of, schedules)
     scheduled = tuple(read_schedules(schedules))
     choice = Choice(resources=resources, stack=stack, scheduled=scheduled)
-    plan = plan_remedies(audit, record, choice) if do or plan_file or resources else None
-    _write(audit, form, output_file, everything=everything, next_steps=_next_steps(source, record_file, plan_file))
+    plan = plan_remedies(audit, record, choice) if do or plan_file else None
+    steps = () if do else tuple(audit_options.next_steps(context, remedies=_has_remedies(audit)))
+    _write(audit, form, output_file, everything=everything, next_steps=steps)
     if plan is not None and plan_file is not None:
         remedies.write_plan(plan, plan_file)
-    if plan is None or not do:
-        return audit_exit(audit)
-    return remedies.apply_plan(plan, access, yes=yes)
+    return hands.apply(plan) if plan is not None and do and plan.measures else _left(audit, plan, do=do)
 
 
-def _check(project: str | None, source: str | None, *, do: bool, yes: bool) -> None:
-    if (project is None) == (source is None):
-        raise click.UsageError("Name one of --project ID (a live project) and --from FILE (a recorded one).")
-    if yes and not do:
-        raise click.UsageError("--yes answers the questions of --apply, and there is no --apply.")
-    if do and not yes and (source == STDIN or sys.stdin is None or not sys.stdin.isatty()):
-        raise click.UsageError(
-            "--apply asks before each step, and nobody is there to answer; review --plan, then --yes."
-        )
+def _left(audit: Audit, plan: RemedyPlan | None, *, do: bool) -> ExitCode:
+    """The exit code where nothing is done; with --apply after a word on why that is."""
+    from policies.audit.outcome import audit_exit
+
+    if plan is not None and do:
+        remedies.tell_plan(plan)
+    return audit_exit(audit)
+
+
+def _has_remedies(audit: Audit) -> bool:
+    return any(verdict.remedy is not None for verdict in audit.verdicts)
 
 
 def _terms(window: datetime.timedelta, grace: datetime.timedelta, per_vm_cap: int | None) -> Terms:
@@ -240,7 +250,7 @@ def _collected(project: str, access: Access, terms: Terms, now: datetime.datetim
 def _write_record(record: Record, path: Path) -> None:
     from policies.audit.record_file import write_record
 
-    with output.opened(path) as stream:
+    with output.opened(path, "--record") as stream:
         write_record(record, stream)
 
 
@@ -269,13 +279,3 @@ def _judged(
     day = as_of or record.recorded_at.astimezone(datetime.UTC).date()
     audit = judge(record, terms, book, day)
     return scheduled(audit, record, wanted, Pricing(record=record, book=book, as_of=day)) if wanted else audit
-
-
-def _next_steps(source: str | None, record_file: Path | None, plan_file: Path | None) -> tuple[str, ...]:
-    """What to type next: a recorded file is judged again for nothing."""
-    if plan_file is not None:
-        return (f"spotrail audit --from {shlex.quote(str(plan_file))} --apply",)
-    file = str(record_file) if record_file else source
-    if file in (None, STDIN):
-        return ("--record week.json keeps what was seen", "--plan remedies.json writes the steps")
-    return (f"spotrail audit --from {shlex.quote(str(file))} --plan remedies.json", "--apply asks before each step")

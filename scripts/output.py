@@ -66,8 +66,8 @@ def write_lines(lines: Callable[[int], Iterable[Text]], stream: IO[str]) -> None
 
 
 @contextlib.contextmanager
-def opened(path: Path | None) -> Iterator[IO[str]]:
-    """The file `path` for writing; standard output for None and `-`. Raises InputError.
+def opened(path: Path | None, option: str = "--output") -> Iterator[IO[str]]:
+    """The file `path` for writing; standard output for None and `-`. Raises InputError, which names the option.
 
     A file appears whole or not at all.
     """
@@ -79,7 +79,7 @@ def opened(path: Path | None) -> Iterator[IO[str]]:
         with _in_place(path) if path.exists() and not path.is_file() else _whole(path.resolve()) as stream:
             yield stream
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
-        raise InputError(f"--output {path}: cannot be written: {_reason(error)}") from None
+        raise InputError(f"{option} {path}: cannot be written: {_reason(error)}") from None
 
 
 def _in_place(target: Path) -> IO[str]:

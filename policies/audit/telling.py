@@ -15,9 +15,11 @@ from policies.audit.record import Metric, Part
 from policies.audit.subjects import Subject
 from policies.errors import InputError
 from policies.estimate.model import ResourceEstimate
-from policies.money import HOURS_PER_MONTH, Amount, decimal_of
+from policies.money import HOURS_PER_MONTH, ZERO, Amount, decimal_of
 
 Told: TypeAlias = Verdict | AuditFinding
+_COSTS_NOTHING: Final = (VerdictKind.IN_USE, VerdictKind.WAITING)
+"""Verdicts that say by themselves that nothing is wasted."""
 _TICK: Final = datetime.timedelta(microseconds=1)
 _HOUR: Final = datetime.timedelta(hours=1)
 
@@ -34,6 +36,7 @@ def tell(
     remedy: Remedy | None = None,
 ) -> Verdict:
     """The verdict on a subject, with what was wasted from `since` to the time of the record."""
+    waste = ZERO if waste is None and kind in _COSTS_NOTHING else waste
     known = waste is not None and since is not None and confidence is not Since.UNKNOWN
     return Verdict(
         resource=subject.resource,

@@ -10,7 +10,7 @@ from policies.audit.model import Audit, AuditFinding, Verdict
 from policies.audit.record import Missing
 from policies.money import decimal_of
 from policies.report.audit_json import moment
-from policies.report.audit_table import TYPES
+from policies.report.audit_table import so_far_words, span_words, subject
 from policies.report.escapes import line
 from policies.report.figures import money
 from policies.report.page import ranks, rendered
@@ -22,16 +22,16 @@ ROUNDED: Final = "amounts are rounded to cents; the JSON has them exactly"
 
 
 def audit_html(audit: Audit) -> str:
-    """The page of an audit. A figure that is not known is `?`, and sorts as the most."""
+    """The page of an audit. A figure that is not known is `?`."""
     least = "" if audit.complete else "at least "
     unknown = sum(verdict.kind.unknown for verdict in audit.verdicts)
     return rendered(
         _data(audit),
         headline=line(f"{audit.project} wastes {least}{money(audit.waste.monthly)} {audit.currency} per month"),
         project=line(audit.project),
-        verdict=f"{money(audit.wasted_so_far)} so far",
+        verdict=so_far_words(audit),
         verdict_kind="violated" if audit.waste else "kept" if audit.complete else "undecided",
-        counts=f"{len(audit.verdicts):,} resources judged, {moment(audit.window.start)} to {moment(audit.window.end)}",
+        counts=f"{len(audit.verdicts):,} resources judged, {span_words(audit)}",
         doubts=[*([f"{unknown} could not be judged"] if unknown else []), *map(_gap, audit.missing)],
         budgets=[],
         issues=[_issue(finding) for finding in audit.findings],
@@ -53,7 +53,9 @@ def _gap(gap: Missing) -> str:
 
 def _data(audit: Audit) -> dict[str, Any]:
     figures = {key: [_figure(verdict, key) for verdict in audit.verdicts] for key in COLUMNS}
-    places = {key: ranks(values) for key, values in figures.items()}
+    # What is not known is not the worst: by waste in the order of the audit, by the others like nothing.
+    places = {key: ranks([value or Fraction(0) for value in values]) for key, values in figures.items()}
+    places["waste"] = [*range(len(audit.verdicts), 0, -1)]
     most = max((value for value in figures["waste"] if value is not None), default=Fraction(0))
     return {
         "columns": tuple(COLUMNS),
@@ -91,16 +93,16 @@ def _share(value: Fraction | None, most: Fraction) -> str:
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
-    what = line(f"{verdict.kind.value} · {TYPES.get(verdict.type, verdict.type)} · {verdict.message}")
-    name, place = line(verdict.name), line(verdict.location)
     remedy = "" if verdict.remedy is None else verdict.remedy.text
+    what = line(f"{verdict.kind.value} · {verdict.message}{f' → {remedy}' if remedy else ''}")
+    name, place = line(subject(verdict)), line(verdict.location)
     return {
         "name": name,
         "what": what,
         "location": place,
-        "text": f"{name} {what} {place} {line(remedy)}".lower(),
+        "text": f"{name} {what} {place}".lower(),
         "parts": [dict(part) for part in _parts(verdict)],
-        "notes": [line(note) for note in (verdict.resource, f"remedy: {remedy}" if remedy else "") if note],
+        "notes": [line(verdict.resource)],
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from policies.audit.model import Audit, Verdict
-from policies.report.audit_table import TYPES, worth_showing
+from policies.report.audit_table import so_far_words, subject, worth_showing
 from policies.report.escapes import markdown
 from policies.report.figures import money
 
@@ -35,7 +35,7 @@ def audit_markdown(audit: Audit) -> str:
 def _head(audit: Audit) -> Iterator[str]:
     least = "" if audit.complete else "at least "
     waste = f"{least}{money(audit.waste.monthly)} {audit.currency} /month"
-    yield f"### {markdown(audit.project)}: {waste} wasted, {money(audit.wasted_so_far)} so far"
+    yield f"### {markdown(audit.project)}: {waste} wasted, {so_far_words(audit)}"
     yield ""
     for gap in audit.missing[:20]:
         yield f"- not seen: {markdown(gap.part)}: {markdown(gap.why, SHORT)}"
@@ -49,7 +49,7 @@ def _head(audit: Audit) -> Iterator[str]:
 def _row(verdict: Verdict) -> str:
     waste = "?" if verdict.waste is None else money(verdict.waste.monthly)
     so_far = "?" if verdict.so_far is None else money(verdict.so_far)
-    what = f"{TYPES.get(verdict.type, verdict.type)} {verdict.name} ({verdict.location})"
+    what = f"{subject(verdict)} ({verdict.location})"
     remedy = "" if verdict.remedy is None else verdict.remedy.text
     cells = (markdown(verdict.kind.value), markdown(what), markdown(verdict.message, SHORT), markdown(remedy, SHORT))
     return f"| {waste} | {so_far} | {' | '.join(cells)} |"

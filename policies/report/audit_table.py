@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from policies.audit.model import Audit, AuditFinding, Verdict, VerdictKind
+from policies.audit.telling import many
 from policies.report.figures import money
 from policies.report.layout import NARROWEST, Page, clean
 from policies.report.table import SIGNS
@@ -41,7 +42,10 @@ TYPES: Final = {
 def audit_lines(
     audit: Audit, width: int, *, next_steps: Sequence[str] = (), everything: bool = False
 ) -> Iterator[Text]:
-    """The audit, line by line. Resources that are used as they should be are counted, or listed with `everything`."""
+    """The audit, line by line. Resources that are used as they should be are counted, or listed with `everything`.
+
+    `next_steps` are commands.
+    """
     page = Page(width)
     yield from _answer(audit, page)
     yield Text()
@@ -56,9 +60,11 @@ def audit_lines(
         yield from page.paragraph(f"Not seen: {gap.part}: {gap.why}", style="yellow", hanging="   ")
     for note in audit.notes:
         yield from page.paragraph(f"Note: {note}", hanging="       ")
-    if next_steps:
-        yield Text()
-        yield from page.paragraph(f"Next: {' · '.join(next_steps)}", hanging="       ")
+    for number, step in enumerate(next_steps):
+        if number == 0:
+            yield Text()
+        # Whole, so that it can be copied; a terminal wraps it.
+        yield Text(clean(f" {'Next:' if number == 0 else '     '} {step}"))
 
 
 def worth_showing(verdict: Verdict) -> bool:
@@ -74,18 +80,35 @@ def _unpriced(verdict: Verdict) -> bool:
 def _answer(audit: Audit, page: Page) -> Iterator[Text]:
     least = "" if audit.complete else "at least "
     idle = f" Idle now: {least}{money(audit.waste.monthly)} {audit.currency} /month, "
-    span = audit.window.end - audit.window.start
-    days = f"{round(span / DAY)} days" if span > 1.5 * DAY else f"{round(span / HOUR)} hours"
-    end = audit.window.end.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%MZ")
-    left = f"{idle}{money(audit.wasted_so_far)} so far"
-    yield from page.ends(left, clean(f"project {audit.project} · {days} to {end}"), "bold")
+    left = f"{idle}{so_far_words(audit)}"
+    yield from page.ends(left, clean(f"project {audit.project} · {span_words(audit)}"), "bold")
     yield from page.paragraph(_counted(audit.verdicts))
     unknown = sum(verdict.kind.unknown for verdict in audit.verdicts)
     if unknown:
-        yield from page.paragraph(f"Could not be judged: {unknown} (marked ?).", style="yellow")
+        yield from page.paragraph(f"Could not be judged: {unknown} (UNKNOWN below).", style="yellow")
     if audit.missing:
-        said = f"Only partly seen: {len(audit.missing)} parts could not be read (below); nothing rests on them."
+        unread = many(len(audit.missing), "part")
+        said = f"Only partly seen: {unread} of the project could not be read (below), so no remedy is proposed."
         yield from page.paragraph(said, style="yellow")
+
+
+def span_words(audit: Audit) -> str:
+    """`7 days to 2026-11-15 09:55Z`."""
+    span = audit.window.length
+    days = f"{round(span / DAY)} days" if span > 1.5 * DAY else f"{round(span / HOUR)} hours"
+    return f"{days} to {audit.window.end.astimezone(datetime.UTC):%Y-%m-%d %H:%MZ}"
+
+
+def subject(verdict: Verdict) -> str:
+    """`disk llama-old`; a cache, whose name is a zone, by its bucket."""
+    name = verdict.resource.split("/")[1] if verdict.type == "storage.anywhereCache" else verdict.name
+    return f"{TYPES.get(verdict.type, verdict.type)} {name}"
+
+
+def so_far_words(audit: Audit) -> str:
+    """`1,207.44 so far`; a lower bound where of some waste nobody knows since when it is."""
+    dark = any(verdict.waste and verdict.so_far is None for verdict in audit.verdicts)
+    return f"{'at least ' if dark and audit.complete else ''}{money(audit.wasted_so_far)} so far"
 
 
 def _counted(verdicts: Iterable[Verdict]) -> str:
@@ -109,8 +132,8 @@ def _row(verdict: Verdict, page: Page) -> Iterator[Text]:
     so_far = "?" if verdict.so_far is None else money(verdict.so_far)
     wide = page.width >= WIDE
     lead = f"{waste:>{FIGURE}}{so_far:>{FIGURE}}  " + (f"{verdict.kind.value:<{KIND}}  " if wide else "")
-    subject = f"{TYPES.get(verdict.type, verdict.type)} {verdict.name} ({verdict.location})"
-    what = subject if wide else f"{verdict.kind.value} {subject}"
+    thing = f"{subject(verdict)} ({verdict.location})"
+    what = thing if wide else f"{verdict.kind.value} {thing}"
     indent = " " * cell_len(lead)
     style = "yellow" if verdict.kind.unknown else "red" if verdict.waste else ""
     room = max(page.width, NARROWEST) - len(indent)

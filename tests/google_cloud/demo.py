@@ -32,7 +32,9 @@ def main() -> int:
         found = subprocess.run([SPOTRAIL, *look, "--quiet"], check=False).returncode
         if found != ExitCode.VIOLATED:
             return found or 1
-        return subprocess.run([SPOTRAIL, "audit", "--from", plan], check=False).returncode
+        shown = subprocess.run([SPOTRAIL, "audit", "--from", plan], check=False).returncode
+    print("\nThis cloud was on your machine, and is gone. Of your own: spotrail audit --project my-project")
+    return shown
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def audit() -> Audit:
     ("name", "kind", "monthly", "advice"),
     [
         ("idle", VerdictKind.IDLE_SLICE, "3504", RemedyKind.DELETE_NODE),
-        ("busy", VerdictKind.IN_USE, None, None),
+        ("busy", VerdictKind.IN_USE, "0", None),
         ("silent", VerdictKind.IDLE_SLICE, "3504", RemedyKind.DELETE_NODE),
         ("gone", VerdictKind.PREEMPTED, "0", RemedyKind.DELETE_NODE),
         ("blind", VerdictKind.UNKNOWN_TELEMETRY, None, None),
