@@ -17,6 +17,7 @@ from policies.audit.failures import plain
 from policies.audit.packing import Packer
 from policies.audit.paging import pages
 from policies.audit.record import Metric, Missing, Series, Window
+from policies.audit.sampling import as_sampled
 
 HOUR: Final = datetime.timedelta(hours=1)
 MINUTE: Final = datetime.timedelta(minutes=1)
@@ -25,6 +26,8 @@ LAG: Final = datetime.timedelta(minutes=5)
 METHOD: Final = "monitoring.timeSeries.list"
 MINUTES_OF: Final = (Metric.READ_BYTES, Metric.WRITE_BYTES)
 """The metrics of which minute points are read."""
+SAMPLED: Final = Metric.READ_BYTES
+"""The metric whose samples are counted too, as its coverage decides whether a volume may be called idle."""
 MOST_MINUTES: Final = 10_000_000
 """Minute points that are read at most: a quarter of a gigabyte would be twice as many."""
 _PAGE: Final = 50_000
@@ -76,7 +79,19 @@ def readers(
 def _reader(
     clients: Clients, project: str, window: Window, packer: Packer, metric: Metric
 ) -> Callable[[], FoundSeries]:
-    return lambda: _read(clients, packer, metric, hourly_request(project, window, metric))
+    def read() -> FoundSeries:
+        found = _read(clients, packer, metric, hourly_request(project, window, metric))
+        if metric is not SAMPLED or not found.series:
+            return found
+        try:
+            request = _request(project, window, filter_of(metric), "ALIGN_COUNT", HOUR)
+            counts = _read(clients, packer, metric, request)
+        except CloudError as error:
+            found.missing.append(Missing(part=f"{metric.value} samples", why=f"{error}"))
+            return found
+        return FoundSeries(series=as_sampled(found.series, counts.series), missing=[*found.missing, *counts.missing])
+
+    return read
 
 
 def minute_readers(
@@ -94,7 +109,9 @@ def _minute_reader(
     clients: Clients, project: str, window: Window, packer: Packer, metric: Metric, chunk: Sequence[Pair]
 ) -> Callable[[], FoundSeries]:
     def read() -> FoundSeries:
-        found = _read(clients, packer, metric, _request(project, window, filter_of(metric, chunk), metric, MINUTE))
+        found = _read(
+            clients, packer, metric, _request(project, window, filter_of(metric, chunk), _ALIGNERS[metric], MINUTE)
+        )
         wanted = set(chunk)
         # The filter cannot say pairs: it lets through each of these machines with each of these names.
         return FoundSeries(
@@ -150,10 +167,10 @@ def _read(clients: Clients, packer: Packer, metric: Metric, request: Any) -> Fou
 
 def hourly_request(project: str, window: Window, metric: Metric) -> Any:
     """The query for a metric of the whole project, as a ListTimeSeriesRequest."""
-    return _request(project, window, filter_of(metric), metric, HOUR)
+    return _request(project, window, filter_of(metric), _ALIGNERS[metric], HOUR)
 
 
-def _request(project: str, window: Window, text: str, metric: Metric, period: datetime.timedelta) -> Any:
+def _request(project: str, window: Window, text: str, aligner: str, period: datetime.timedelta) -> Any:
     from google.cloud import monitoring_v3
 
     return monitoring_v3.ListTimeSeriesRequest(
@@ -161,7 +178,7 @@ def _request(project: str, window: Window, text: str, metric: Metric, period: da
         filter=text,
         interval=monitoring_v3.TimeInterval(start_time=window.start, end_time=window.end),
         aggregation=monitoring_v3.Aggregation(
-            alignment_period=period, per_series_aligner=getattr(monitoring_v3.Aggregation.Aligner, _ALIGNERS[metric])
+            alignment_period=period, per_series_aligner=getattr(monitoring_v3.Aggregation.Aligner, aligner)
         ),
         view=monitoring_v3.ListTimeSeriesRequest.TimeSeriesView.FULL,
         page_size=_PAGE,

@@ -89,7 +89,7 @@ def test_calls_are_counted(whole: Collected) -> None:
     assert whole.calls == dict.fromkeys(sorted(LISTS.values()), 1) | {
         LISTS[Part.CACHES]: 2,
         "storage.objects.get": 1,
-        QUERY: len(Metric),
+        QUERY: len(Metric) + 1,  # the samples of one are counted
     }
 
 
@@ -280,7 +280,7 @@ def test_minute_points_are_read_of_the_volumes_that_need_them() -> None:
         'odd "name" \\': [(3600, 168), (60, 10_080)],
         "boot": [(3600, 168)],
     }
-    assert found.calls[QUERY] == len(Metric) + 2
+    assert found.calls[QUERY] == len(Metric) + 1 + 2
     assert len(found.record.series(Metric.MAX_READ_BYTES)) == 3
 
 
@@ -290,6 +290,15 @@ def test_minutes_that_cannot_be_read_are_missing_and_the_hours_stay() -> None:
     found = collected(world, candidates=lambda record, _: [(str(record.items(Part.INSTANCES)[0]["id"]), "weights")])
     assert list(missing(found)) == [f"{metric.value} minutes" for metric in (Metric.READ_BYTES, Metric.WRITE_BYTES)]
     assert len(found.record.series(Metric.READ_BYTES)) == 1
+    assert not found.record.seen(Metric.READ_BYTES)
+
+
+def test_samples_that_cannot_be_counted_are_missing_and_the_hours_stay() -> None:
+    world = small_world()
+    world.fail(Fault(kind=FaultKind.FORBIDDEN, method=QUERY, where=f'"{Metric.READ_BYTES.value}"', after=1))
+    found = collected(world)
+    assert list(missing(found)) == [f"{Metric.READ_BYTES.value} samples"]
+    assert len(found.record.series(Metric.READ_BYTES)[0]) == 168
     assert not found.record.seen(Metric.READ_BYTES)
 
 
