@@ -1,4 +1,4 @@
-"""How things are used: one query a metric for the whole project, aligned to the hour by Cloud Monitoring.
+"""How things are used: one query a metric for the whole project, aligned by Cloud Monitoring, most of them to the hour.
 
 Minute points are read only for the volumes whose verdict needs them. A metric that a project never had is not an error
 of the API's making: it has no series.
@@ -20,6 +20,8 @@ from policies.audit.record import Metric, Missing, Series, Window
 from policies.audit.sampling import as_sampled
 
 HOUR: Final = datetime.timedelta(hours=1)
+CHIP: Final = datetime.timedelta(minutes=10)
+"""Chips are judged by the last hour: an hour of one sample would say too little."""
 MINUTE: Final = datetime.timedelta(minutes=1)
 LAG: Final = datetime.timedelta(minutes=5)
 """Points of the last minutes have not all come in."""
@@ -167,7 +169,8 @@ def _read(clients: Clients, packer: Packer, metric: Metric, request: Any) -> Fou
 
 def hourly_request(project: str, window: Window, metric: Metric) -> Any:
     """The query for a metric of the whole project, as a ListTimeSeriesRequest."""
-    return _request(project, window, filter_of(metric), _ALIGNERS[metric], HOUR)
+    period = CHIP if metric is Metric.DUTY_CYCLE else HOUR
+    return _request(project, window, filter_of(metric), _ALIGNERS[metric], period)
 
 
 def _request(project: str, window: Window, text: str, aligner: str, period: datetime.timedelta) -> Any:

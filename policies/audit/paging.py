@@ -40,6 +40,8 @@ def storage_pages(clients: Clients, method: str, path: str, query: Mapping[str, 
                 raise CloudError(f"{method}: the answer is no JSON object")
             yield page
             token = page.get("nextPageToken", "")
+            if not isinstance(token, str):
+                raise CloudError(f"{method}: the token of the next page is no text")
             if turn.ends(token):
                 return
             asked["pageToken"] = token

@@ -4,9 +4,12 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from google.api_core.exceptions import (
     Forbidden,
     GatewayTimeout,
@@ -90,6 +93,30 @@ def test_a_client_is_made_when_it_is_first_asked_for_and_then_kept() -> None:
         assert clients.publisher is clients.publisher
 
 
+def test_without_an_endpoint_google_is_reached_with_the_login_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    account = {
+        "type": "service_account",
+        "project_id": "p1",
+        "private_key": key.decode(),
+        "client_email": "guard@p1.iam.gserviceaccount.com",
+        "token_uri": "https://oauth2.googleapis.com/token",
+    }
+    (tmp_path / "key.json").write_text(json.dumps(account))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+    clients = Clients(Access())
+    hosts = [client.transport.host for client in (clients.compute("Disks"), clients.tpu, clients.monitoring)]
+    assert hosts == ["https://compute.googleapis.com", "tpu.googleapis.com:443", "monitoring.googleapis.com:443"]
+    assert clients.compute("Disks").transport._session.params == {}
+    assert clients.compute_lists("Disks").transport._session.params == {"returnPartialSuccess": "true"}
+    assert clients.storage._connection.API_BASE_URL == "https://storage.googleapis.com"
+    assert clients.publisher.transport.host == "pubsub.googleapis.com:443"
+
+
 def test_no_client_is_loaded_by_the_module() -> None:
     code = (
         "import sys, policies.audit.storage_inventory as _; sys.exit(any(m.startswith('google') for m in sys.modules))"
@@ -113,8 +140,8 @@ except InputError as error:
     assert "pip install 'spotrail[live]'" in done.stdout
 
 
-def test_who_is_not_logged_in_is_told_how(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", f"{tmp_path}/none.json")
+def test_who_is_not_logged_in_is_told_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     with pytest.raises(CredentialsError, match=r"tpu: no credentials: .*gcloud auth application-default login"):
         _ = Clients(Access()).tpu
 

@@ -160,7 +160,8 @@ def test_a_query_is_of_one_metric_of_the_whole_project(metric: Metric) -> None:
     request = hourly_request(PROJECT, WEEK, metric)
     assert request.name == f"projects/{PROJECT}"
     assert request.filter == f'metric.type = "{metric.value}"'
-    assert request.aggregation.alignment_period == datetime.timedelta(hours=1)
+    minutes = 10 if metric is Metric.DUTY_CYCLE else 60
+    assert request.aggregation.alignment_period == datetime.timedelta(minutes=minutes)
     assert request.page_size == 50_000
 
 
