@@ -35,6 +35,8 @@ def read_record(path_or_dash: str, stdin: BinaryIO | None = None) -> Record:
     whose value is no finite number is left out and counted in its series. Raises RecordError.
     """
     if path_or_dash == "-":
+        if stdin is None and sys.stdin is None:
+            raise RecordError("standard input is closed; name a file")
         return _read(STDIN, sys.stdin.buffer if stdin is None else stdin)
     try:
         with Path(path_or_dash).open("rb") as stream:
@@ -92,12 +94,13 @@ class _Reading:
             self._inventory = self._lists(name, Part, self._items)
         elif name == "metrics":
             self._metrics = self._lists(name, Metric, self._series)
-        else:
+        elif name in (*_NEEDED, "missing", "notes"):
             self._head[name] = self._text.value(name)
+        else:
+            self._text.value(name[:60], lenient=True)
+            self._notes.append(f'the record has a member "{name[:60]}", which this version of spotrail does not know')
         if name == "schema":
             self._check_schema()
-        if name not in (*_NEEDED, "inventory", "metrics", "missing", "notes"):
-            self._notes.append(f'the record has a member "{name[:60]}", which this version of spotrail does not know')
 
     def _lists(self, name: str, keys: type[_Key], read: Callable[[_Key, str], Any]) -> dict[_Key, Any]:
         """The lists of the inventory or of the metrics by their key."""

@@ -293,6 +293,12 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_record("a\0b")
 
 
+def test_a_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(RecordError, match="standard input is closed; name a file"):
+        read_record("-")
+
+
 def test_half_a_surrogate_pair_is_mended() -> None:
     record = read(GOOD.replace("llama", "\\ud83d llama \\ud83d\\ude00"))
     assert record.items(Part.DISKS)[0]["name"] == "\N{REPLACEMENT CHARACTER} llama \N{GRINNING FACE}"
@@ -302,7 +308,7 @@ def test_what_this_version_does_not_know_is_noted_and_left_out() -> None:
     found = document(
         inventory={"compute.disk": [DISK, DISK], "compute.disks": [DISK]},
         metrics={"x.googleapis.com/y": [series_json(point({"doubleValue": math.nan}))]},
-        extra={"a": [1, {"b": 2}]},
+        extra={"a": [1, {"b": math.inf}]},
     )
     record = read(found)
     assert record.inventory == {Part.DISKS: (DISK,)}
