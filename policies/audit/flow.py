@@ -52,6 +52,22 @@ class Flow:
     """Length of the longest point used."""
 
 
+def at_once(strands: Iterable[Strand]) -> int:
+    """How many readers have points at the same time. Shorter than a point is no time: one may follow another in it."""
+    seen = [strand for strand in strands if strand.finest]
+    if len(seen) < 2:
+        return len(seen)
+    longest = max(max(grid.owns) for strand in seen for _, grid in strand.finest)
+    steps = _steps(strand.covered for strand in seen)
+    most, since = 1, list[int]()
+    for at in sorted(steps):
+        since.extend([at] * steps[at])
+        for _ in range(-steps[at]):
+            began = since.pop()
+            most = max(most, len(since) + 1) if at - began > longest else most
+    return most
+
+
 class _Rates(NamedTuple):
     """What the figures of a flow are made of."""
 

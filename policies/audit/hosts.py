@@ -5,23 +5,20 @@ By the managed group that made them, else by its base name, else by their labels
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
 from policies.audit.context import Context
+from policies.audit.groups import base_of, creator_of
 from policies.audit.links import last, location_of
-from policies.audit.reading import linked, objects, said
+from policies.audit.reading import said
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import subjects
 
 TPU_MACHINE: Final = "ct6e-"
 """What the machine types of v6e hosts begin with."""
-_CREATOR: Final = "created-by"
-_SUFFIX: Final = re.compile(r"-[a-z0-9]{4}")
-"""What a managed group puts behind its base name."""
 
 
 @final
@@ -64,18 +61,11 @@ def _place(group: Subject) -> tuple[str, ...]:
 
 
 def _key(subject: Subject, bases: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[str, ...]:
-    creator = _creator(subject)
+    creator = creator_of(subject.item)
     if creator:
         return ("group", location_of(creator), last(creator))
-    base = subject.name[:-5] if _SUFFIX.fullmatch(subject.name[-5:]) else ""
+    base = base_of(subject.name)
     if (subject.location, base) in bases:
         return ("group", *bases[(subject.location, base)])
     env, slice = subject.label("env"), subject.label("slice")
     return ("slice", subject.location, env, slice) if env and slice else ("alone", subject.resource)
-
-
-def _creator(subject: Subject) -> str:
-    """The group that made an instance, as its metadata says; empty where none did."""
-    entries = objects(subject.item, "metadata", "items")
-    made = next((said(entry, "value") for entry in entries if said(entry, "key") == _CREATOR), "")
-    return linked(made) if "/instanceGroupManagers/" in made else ""

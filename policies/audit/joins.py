@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, final
 
+from policies.audit.groups import base_of, creator_of
 from policies.audit.links import last, location_of, project_of, relative
 from policies.audit.reading import link_of, objects, said
 from policies.audit.record import Item, Metric, Part, Record, Series
@@ -23,6 +24,8 @@ from policies.hardware.slices import shapes
 OFF: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 """States of an instance that reads nothing and will not by itself; its disks bill on."""
 STOPS: Final = ("lastStopTimestamp", "lastSuspendedTimestamp")
+MANY: Final = "_MANY"
+"""How the access modes of disks end that several machines can have."""
 _ON_THE_WAY: Final = (RUNNING | STOPPED) - OFF
 
 
@@ -95,17 +98,22 @@ class Joins:
         """The series of the running time of a host."""
         return tuple(self._uptime.get(host.id, ()))
 
-    def strangers(self, metric: Metric, disk: Item) -> Mapping[str, tuple[Series, ...]]:
-        """By instance id: series of machines that are gone, under the name of the disk and in its place.
+    def strangers(self, metric: Metric, disk: Item, hosts: Iterable[Host]) -> Mapping[str, tuple[Series, ...]]:
+        """By instance id: series of machines that may have had the disk and are gone, or have it no longer.
 
-        A preempted machine takes with it what tied its series to the disk; by convention the device has its name.
+        A preempted machine takes with it what tied its series to the disk. By convention the device has the name of
+        the disk; and what a managed group made had a shared disk under the same device as what the group has now.
         """
-        name = said(disk, "name")
+        name, hosts = said(disk, "name"), tuple(hosts)
+        own = {(host.id, host.device) for host in hosts}
+        kin = set(_kin(hosts)) if said(disk, "accessMode").endswith(MANY) else set()
         found: dict[str, tuple[Series, ...]] = {}
-        for series in self._by_device(metric).get(name, ()):
-            if _near(series.resource_labels.get("zone", ""), disk):
+        for device in sorted({name, *(device for device, _ in kin)}):
+            for series in self._by_device(metric).get(device, ()):
                 id = series.resource_labels.get("instance_id", "")
-                found[id] = (*found.get(id, ()), series)
+                akin = device == name or (device, base_of(series.metric_labels.get("instance_name", ""))) in kin
+                if akin and (id, device) not in own and _near(series.resource_labels.get("zone", ""), disk):
+                    found[id] = (*found.get(id, ()), series)
         return found
 
     def _path(self, link: str) -> str:
@@ -188,8 +196,12 @@ class Joins:
         return found
 
     @cached_property
-    def _ids(self) -> frozenset[str]:
-        return frozenset(said(item, "id") for item in self._record.items(Part.INSTANCES))
+    def _devices(self) -> frozenset[tuple[str, str]]:
+        """(instance id, device name) of everything that is attached now."""
+        instances = self._record.items(Part.INSTANCES)
+        return frozenset(
+            (said(item, "id"), said(each, "deviceName")) for item in instances for each in objects(item, "disks")
+        )
 
     def _by_pair(self, metric: Metric) -> Mapping[tuple[str, str], list[Series]]:
         return self._indexed(metric)[0]
@@ -202,7 +214,7 @@ class Joins:
         return {}
 
     def _indexed(self, metric: Metric) -> tuple[Mapping[tuple[str, str], list[Series]], Mapping[str, list[Series]]]:
-        """Series by (instance id, device name), and those of unknown instances by device name."""
+        """Series by (instance id, device name), and those of what is attached no longer by device name."""
         if metric in self._kept:
             return self._kept[metric]
         pairs: dict[tuple[str, str], list[Series]] = {}
@@ -211,10 +223,18 @@ class Joins:
             id, device = series.resource_labels.get("instance_id", ""), series.metric_labels.get("device_name", "")
             if id and device:
                 pairs.setdefault((id, device), []).append(series)
-                if id not in self._ids:
+                if (id, device) not in self._devices:
                     devices.setdefault(device, []).append(series)
         self._kept[metric] = pairs, devices
         return self._kept[metric]
+
+
+def _kin(hosts: Iterable[Host]) -> Iterator[tuple[str, str]]:
+    """Device and base name of the hosts that a managed group made."""
+    for host in hosts:
+        base = base_of(host.name)
+        if base and host.device and creator_of(host.item):
+            yield host.device, base
 
 
 def _instance(item: Item, device: str) -> Host:

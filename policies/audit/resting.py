@@ -36,6 +36,7 @@ _TRAFFIC: Final = (Metric.READ_BYTES, Metric.WRITE_BYTES, Metric.MAX_READ_BYTES,
 _SEEN_BY: Final = MappingProxyType[VerdictKind, tuple[Key, ...]](
     {
         VerdictKind.IDLE_ATTACHED: _TRAFFIC,
+        VerdictKind.UNREACHABLE: _TRAFFIC,
         VerdictKind.BURSTY: _TRAFFIC,
         VerdictKind.OVERPROVISIONED: _TRAFFIC,
         VerdictKind.IDLE_SLICE: (Metric.DUTY_CYCLE, Metric.CPU, Part.HEARTBEATS),

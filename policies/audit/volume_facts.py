@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
-from policies.audit.flow import MIB, Flow, flow
+from policies.audit.flow import MIB, Flow, at_once, flow
 from policies.audit.joins import Host, Joins, Standing
 from policies.audit.links import last
 from policies.audit.reading import said, whole
@@ -57,6 +57,8 @@ class VolumeFacts:
     detached: datetime.datetime | None
     """When it was detached last."""
     hosts: tuple[Host, ...]
+    most: int
+    """The most machines that had it at once, running or not, as far as the window shows it."""
     now: datetime.datetime
     window: Span
     flow: Flow = field(default_factory=Flow)
@@ -96,10 +98,13 @@ class FactFinder:
     def facts(self, disk: Item) -> VolumeFacts:
         """The facts of a disk. Raises InputError for a field that makes no sense, naming it."""
         hosts = self._joins.hosts(disk)
+        machines = sum(host.machines for host in hosts)
         type, gib = last(said(disk, "type")), whole(disk, "sizeGb")
         limits = disk_types()[type].throughput if type in disk_types() else None
         runs = any(host.standing is Standing.RUNS for host in hosts)
-        found = self._flow(disk, hosts) if limits and runs else Flow()
+        reads, writes = self._strands(disk, hosts) if limits and runs else ((), ())
+        most = max(machines, at_once(reads))
+        found = flow((*reads, *writes), self._active)
         top = self._top(disk, hosts) if found.peak is not None else None
         return VolumeFacts(
             type=type,
@@ -107,12 +112,13 @@ class FactFinder:
             known=type in disk_types(),
             sized=limits is not None,
             provisioned=whole(disk, "provisionedThroughput"),
-            floor=_floor(disk, type, gib, sum(host.machines for host in hosts)) if limits else None,
+            floor=_floor(disk, type, gib, most) if limits else None,
             included=limits.included if limits else 0,
             created=when(disk, "creationTimestamp"),
             attached=when(disk, "lastAttachTimestamp"),
             detached=when(disk, "lastDetachTimestamp"),
             hosts=hosts,
+            most=most,
             now=self._record.recorded_at,
             window=self._window,
             flow=found,
@@ -124,20 +130,21 @@ class FactFinder:
         """(instance id, device name) of the running hosts of a volume."""
         yield from ((host.id, host.device) for host in facts.running if not host.tpu and host.id)
 
-    def _flow(self, disk: Item, hosts: tuple[Host, ...]) -> Flow:
-        return flow(self._strands(disk, hosts), self._active)
-
-    def _strands(self, disk: Item, hosts: tuple[Host, ...]) -> Iterator[Strand]:
+    def _strands(self, disk: Item, hosts: tuple[Host, ...]) -> tuple[tuple[Strand, ...], tuple[Strand, ...]]:
+        """What is read, and what is written where it can be."""
         dues = self._dues(disk, hosts)
-        shared = said(disk, "accessMode") == SHARED
-        for metric in (Metric.READ_BYTES, Metric.WRITE_BYTES):
-            if metric is Metric.WRITE_BYTES and (shared or not self._writes):
-                continue
-            for host, due in dues:
-                found = self._joins.series(metric, host)
-                yield Strand(reader=host.name, series=found, window=self._window, due=due)
-            for found, due in self._strange(metric, disk, hosts):
-                yield Strand(reader=STRANGER, series=found, window=self._window, due=due)
+        reads = tuple(self._moved(Metric.READ_BYTES, disk, hosts, dues))
+        if said(disk, "accessMode") == SHARED or not self._writes:
+            return reads, ()
+        return reads, tuple(self._moved(Metric.WRITE_BYTES, disk, hosts, dues))
+
+    def _moved(
+        self, metric: Metric, disk: Item, hosts: tuple[Host, ...], dues: Iterable[tuple[Host, Spans]]
+    ) -> Iterator[Strand]:
+        for host, due in dues:
+            yield Strand(reader=host.name, series=self._joins.series(metric, host), window=self._window, due=due)
+        for found, due in self._strange(metric, disk, hosts):
+            yield Strand(reader=STRANGER, series=found, window=self._window, due=due)
 
     def _dues(self, disk: Item, hosts: tuple[Host, ...]) -> list[tuple[Host, Spans]]:
         """When points of each instance were due."""
@@ -157,7 +164,7 @@ class FactFinder:
         self, metric: Metric, disk: Item, hosts: tuple[Host, ...]
     ) -> Iterator[tuple[tuple[Series, ...], Spans]]:
         """Series that may be of this volume by their name. They are due only where they are all that there can be."""
-        found: Mapping[str, tuple[Series, ...]] = self._joins.strangers(metric, disk)
+        found: Mapping[str, tuple[Series, ...]] = self._joins.strangers(metric, disk, hosts)
         nodes = [host for host in hosts if host.tpu and host.standing is Standing.RUNS]
         due = self._attached(disk, hosts) if nodes else ()
         yield from ((found[id], due) for id in sorted(found))
@@ -176,7 +183,7 @@ class FactFinder:
     def _all(self, metric: Metric, disk: Item, hosts: tuple[Host, ...]) -> Iterator[Series]:
         for host in hosts:
             yield from self._joins.series(metric, host)
-        for found in self._joins.strangers(metric, disk).values():
+        for found in self._joins.strangers(metric, disk, hosts).values():
             yield from found
 
 

@@ -94,8 +94,9 @@ def _read(facts: VolumeFacts, terms: Terms) -> Decision:
     provisioned, floor = facts.provisioned or 0, facts.floor or 0
     if facts.peak is not None and facts.peak < Fraction(terms.idle_mibps):
         return Decision(kind=VerdictKind.IDLE_ATTACHED, target=floor)
-    reach = max(floor, facts.machines * terms.per_vm_mibps)
-    if facts.type == ML and provisioned > reach:
+    reach = max(floor, facts.most * terms.per_vm_mibps)
+    # What was read was within reach, by however many machines.
+    if facts.type == ML and provisioned > reach >= (facts.peak or 0):
         return Decision(kind=VerdictKind.UNREACHABLE, target=reach)
     active = active_share(facts)
     if active < terms.bursty:

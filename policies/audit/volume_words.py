@@ -135,7 +135,7 @@ def _idle(facts: VolumeFacts, decision: Decision) -> str:
 
 
 def _unreachable(facts: VolumeFacts, decision: Decision) -> str:
-    reach = f"{many(facts.machines, 'machine')} cannot read more than {rate(decision.target)}"
+    reach = f"{many(facts.most, 'machine')} cannot read more than {rate(decision.target)}"
     return f"{rate(facts.provisioned)} MiB/s, of which {reach}; {_p99(facts)}"
 
 

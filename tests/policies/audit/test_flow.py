@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.audit.flow import Flow, flow
+from policies.audit.flow import Flow, at_once, flow
 from policies.audit.record import Kind, Series
 from policies.audit.series import Strand, highest
 from policies.audit.spans import MICRO
@@ -218,3 +218,24 @@ def test_every_second_counts_once(
     chance.shuffle(strands)
     again = flow([strand(*map(series, each), due=due, window=(0, SECONDS)) for each, due in strands], ACTIVE)
     assert again == found
+
+
+@pytest.mark.parametrize(
+    ("spans", "most"),
+    [
+        ((), 0),
+        (((0, 0),), 0),
+        (((0, 9),), 1),
+        (((0, 9), (0, 9), (0, 9)), 3),
+        (((0, 9), (9, 18)), 1),
+        (((0, 9), (8, 18)), 1),
+        (((0, 9), (7, 18)), 2),
+        (((0, 9), (8, 18), (17, 24), (0, 24)), 2),
+        (((0, 12), (3, 9), (4, 8)), 3),
+        (((0, 12), (3, 9), (4, 5)), 2),
+        (((0, 24), (0, 6), (6, 12), (12, 18)), 2),
+    ],
+)
+def test_how_many_read_at_once(spans: Sequence[tuple[int, int]], most: int) -> None:
+    """In hours, with points of an hour: what overlaps for one of them may be one reader after another."""
+    assert at_once(strand(series(at_rate(1, start * HOUR, end * HOUR))) for start, end in spans) == most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -151,15 +152,49 @@ def test_series_are_of_a_pair() -> None:
 
 
 def test_series_of_machines_that_are_gone_go_by_name_and_place() -> None:
-    vm = instance(id="7")
+    volume = disk()
+    attached = {"source": f"{URL}/zones/{ZONE}/disks/other", "deviceName": "coral"}
     ours = series([(0, 60, 1)], instance="99", device="coral", zone=ZONE)
     far = series([(0, 60, 1)], instance="98", device="coral", zone="us-east1-d")
-    known = series([(0, 60, 1)], instance="7", device="coral", zone=ZONE)
+    namesake = series([(0, 60, 1)], instance="7", device="coral", zone=ZONE)
     other = series([(0, 60, 1)], instance="97", device="boot", zone=ZONE)
-    found = Joins(context({Part.INSTANCES: [vm]}, {Metric.READ_BYTES: [far, ours, known, other]}).record)
-    assert found.strangers(Metric.READ_BYTES, disk()) == {"99": (ours,)}
+    former = series([(0, 60, 1)], instance="8", device="coral", zone=ZONE)
+    instances = [instance(id="7", disks=[attached]), instance("tail", id="8")]
+    metrics = {Metric.READ_BYTES: [far, ours, namesake, other, former]}
+    found = Joins(context({Part.INSTANCES: instances}, metrics).record)
+    gone = {"99": (ours,), "8": (former,)}
+    assert found.strangers(Metric.READ_BYTES, volume, ()) == gone
     everywhere = {"name": "coral", "region": f"{URL}/regions/us-central1"}
-    assert found.strangers(Metric.READ_BYTES, everywhere) == {"99": (ours,)}
+    assert found.strangers(Metric.READ_BYTES, everywhere, ()) == gone
+
+
+def test_what_a_host_has_under_the_name_of_the_disk_is_its_own() -> None:
+    """The list of instances may not say what they have attached."""
+    volume = disk(users=[VM])
+    mine = series([(0, 60, 1)], instance="7", device="coral", zone=ZONE)
+    found = Joins(context({Part.INSTANCES: [instance(id="7")]}, {Metric.READ_BYTES: [mine]}).record)
+    hosts = found.hosts(volume)
+    assert found.series(Metric.READ_BYTES, hosts[0]) == (mine,)
+    assert found.strangers(Metric.READ_BYTES, volume, hosts) == {}
+
+
+@pytest.mark.parametrize(("mode", "seen"), [("READ_ONLY_MANY", True), ("READ_WRITE_SINGLE", False)])
+def test_preempted_hosts_of_a_group_had_a_shared_volume_under_the_device_of_those_that_there_are(
+    mode: str, seen: bool
+) -> None:
+    """A template gives all its machines one device name; a volume of one machine alone goes with it."""
+    volume = disk(accessMode=mode)
+    made = {"items": [{"key": "created-by", "value": f"projects/1/zones/{ZONE}/instanceGroupManagers/wave"}]}
+    attached = {"source": volume["selfLink"], "deviceName": "persistent-disk-1"}
+    vm = instance("wave-a1b2", id="7", disks=[attached], metadata=made)
+
+    def reading(id: str, name: str) -> Any:
+        found = series([(0, 60, 1)], instance=id, device="persistent-disk-1", zone=ZONE)
+        return replace(found, metric_labels={**found.metric_labels, "instance_name": name})
+
+    now, gone, other = reading("7", "wave-a1b2"), reading("98", "wave-c3d4"), reading("97", "tide-c3d4")
+    found = Joins(context({Part.INSTANCES: [vm]}, {Metric.READ_BYTES: [now, gone, other]}).record)
+    assert found.strangers(Metric.READ_BYTES, volume, found.hosts(volume)) == ({"98": (gone,)} if seen else {})
 
 
 @pytest.mark.parametrize("users", [None, "head", [3, None, {}], {"a": 1}])

@@ -61,12 +61,14 @@ def facts(flow: Flow | None = None, **changes: Any) -> VolumeFacts:
         attached=None,
         detached=None,
         hosts=(RUNS,),
+        most=1,
         now=NOW,
         window=WINDOW,
         flow=flow,
         peak=flow.peak,
     )
-    return replace(made, **changes)
+    hosts = changes.get("hosts", made.hosts)
+    return replace(made, **({"most": sum(host.machines for host in hosts)} | changes))
 
 
 QUIET = seen(0, 0, 0, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -297,6 +298,57 @@ def test_beyond_what_its_machines_can_read() -> None:
     assert found.remedy is not None
     assert (found.kind, found.waste.monthly, found.remedy.to_mibps) == (VerdictKind.UNREACHABLE, 912, 2400)
     assert found.message == "10,000 MiB/s, of which 1 machine cannot read more than 2,400; p99 500 by the hour"
+
+
+def fleet(size: int) -> list[dict[str, Any]]:
+    """Machines of a managed group, each with the volume under the device name of their template."""
+    made = {"items": [{"key": "created-by", "value": f"projects/1/zones/{ZONE}/instanceGroupManagers/wave"}]}
+    links = [f"{URL}/zones/{ZONE}/instances/wave-{at:04}" for at in range(size)]
+    return [
+        head("persistent-disk-1") | {"id": str(at), "name": f"wave-{at:04}", "selfLink": link, "metadata": made}
+        for at, link in enumerate(links)
+    ]
+
+
+def reader(at: int, mibps: float, start: float = OPENS, end: float = CLOSES) -> Series:
+    labels = {"device_name": "persistent-disk-1", "instance_name": f"wave-{at:04}"}
+    return replace(reads(mibps, start, end, instance=str(at)), metric_labels=labels)
+
+
+def test_a_group_that_is_small_at_the_moment_has_needed_more() -> None:
+    """Four machines read 8,000 MiB/s until spot capacity was taken back 30 hours ago: one of them is left.
+
+    One machine reads 2,400 at the most, four 9,600, so nothing is beyond reach. p99 is that of four.
+    """
+    left = fleet(1)
+    shared = volume(mibps=9_600, accessMode="READ_ONLY_MANY", users=[left[0]["selfLink"]])
+    gone = [reader(at, 2000, end=CLOSES - 30 * HOUR) for at in range(1, 4)]
+    found = one([shared], left, {Metric.READ_BYTES: [reader(0, 2000), *gone]})
+    assert (found.kind, found.usage.p99_mibps, found.remedy) == (VerdictKind.IN_USE, 8000, None)
+
+
+def test_the_floor_is_that_of_the_most_readers_at_once() -> None:
+    """Of 30 readers five are left: at 400 MiB/s the 21st to come back would be refused; 30 of them need 600."""
+    left = fleet(5)
+    shared = volume(mibps=12_000, accessMode="READ_ONLY_MANY", users=[each["selfLink"] for each in left])
+    gone = [reader(at, 1, end=CLOSES - 30 * HOUR) for at in range(5, 30)]
+    found = one([shared], left, {Metric.READ_BYTES: [*(reader(at, 1) for at in range(5)), *gone]})
+    assert found.remedy is not None
+    assert (found.kind, found.remedy.to_mibps) == (VerdictKind.OVERPROVISIONED, 600)
+
+
+def test_readers_that_follow_each_other_are_one_at_a_time() -> None:
+    """A spot machine that is made anew every four hours, each hour of change with points of both: one reader."""
+    now = fleet(1)
+    now[0]["lastStartTimestamp"] = (END - datetime.timedelta(hours=4)).isoformat()
+    shared = volume(mibps=10_000, accessMode="READ_ONLY_MANY", users=[now[0]["selfLink"]])
+    turns = [reader(at, 900, CLOSES - (4 * at + 4) * HOUR, CLOSES - (4 * at - 1) * HOUR) for at in range(1, 41)]
+    found = one([shared], now, {Metric.READ_BYTES: [reader(0, 900, CLOSES - 4 * HOUR), *turns]})
+    assert found.kind is VerdictKind.TOO_NEW
+    now[0]["lastStartTimestamp"] = (END - datetime.timedelta(hours=30)).isoformat()
+    found = one([shared], now, {Metric.READ_BYTES: [reader(0, 900, CLOSES - 30 * HOUR), *turns[8:]]})
+    assert found.remedy is not None
+    assert (found.kind, found.remedy.to_mibps) == (VerdictKind.UNREACHABLE, 2400)
 
 
 def test_read_in_few_hours() -> None:
