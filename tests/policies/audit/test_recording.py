@@ -1,9 +1,13 @@
 """A project is read by the real clients over the loopback, and every API fails, slows, lies or is busy in turn."""
 
+import contextlib
 import datetime
 import io
 import json
+import socket
+import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -262,6 +266,45 @@ def test_a_part_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     world.fail(Fault(kind=FaultKind.SLOW, method="compute.images.list", seconds=60))
     found = collected(world, call_s=60, deadline_s=60, part_s=2.0)
     assert missing(found)["compute.images"] == "no whole answer in 2 s; given up"
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up() -> None:
+    with dripping() as endpoint:
+        access = Access(endpoint=endpoint, part_s=3.0, call_s=600, deadline_s=600)
+        began = time.monotonic()
+        with pytest.raises(CloudError, match="nothing of project p could be read: no whole answer in 3 s; given up"):
+            collect(access, "p", Terms(), lambda _: None, now=NOW)
+        assert time.monotonic() - began < 15
+
+
+@contextlib.contextmanager
+def dripping() -> Iterator[str]:
+    """A server that begins every answer over HTTP and never ends it, and is silent over gRPC."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+    stopping, taken = threading.Event(), list[socket.socket]()
+
+    def drip(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            if connection.recv(3) != b"PRI":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n")
+                while not stopping.wait(0.1):
+                    connection.sendall(b" ")
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(listener.accept()[0])
+                threading.Thread(target=drip, args=(taken[-1],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        stopping.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for connection in taken:
+            connection.close()
 
 
 def test_minute_points_are_read_of_the_volumes_that_need_them() -> None:
