@@ -130,9 +130,12 @@ class Deployment:
             raise EngineRefusal(f"{urn}: its parent {request.parent} was never registered")
         provider = self._provider(urn, request.type, request.provider, request.version) if request.custom else ""
         inputs = self._checked(urn, from_struct(request.object))
+        if request.type.startswith(PROVIDER_PREFIX) and request.version:
+            inputs["version"] = request.version  # as the engine keeps it, so that the next run takes the same plugin
         config = self._registered[split_reference(provider)[0]].inputs if provider else {}
         try:
             known = answer(request.type, urn, inputs, config, has) if request.custom else {}
+            options = options_of(request, provider, self.namer)
         except ValueError as error:
             raise EngineRefusal(f"{urn}: {error}") from None
         return Registration(
@@ -142,7 +145,7 @@ class Deployment:
             trace=trace_of(request.stackTrace),
             inputs=inputs,
             outputs=known,
-            options=options_of(request, provider, self.namer),
+            options=options,
         )
 
     def _add(self, registration: Registration) -> None:

@@ -8,6 +8,7 @@ from typing import final
 
 from pulumi.runtime.proto import resource_pb2
 
+from infra.engine.durations import in_seconds
 from infra.engine.position import Trace, program_order
 from infra.engine.urns import Namer, name_of
 from infra.engine.wire import Wire, decode_all
@@ -43,7 +44,7 @@ class Registration:
 
 
 def options_of(request: resource_pb2.RegisterResourceRequest, provider: str, namer: Namer) -> ResourceOptions:
-    """The options of a registration; `provider` is its provider reference."""
+    """The options of a registration; `provider` is its provider reference. Raises ValueError."""
     return ResourceOptions(
         parent=request.parent or None,
         provider=provider,
@@ -68,7 +69,14 @@ def options_of(request: resource_pb2.RegisterResourceRequest, provider: str, nam
 
 def _timeouts(timeouts: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> dict[str, str]:
     named = {"create": timeouts.create, "update": timeouts.update, "delete": timeouts.delete}
-    return {name: text for name, text in named.items() if text}
+    return {name: _wait(name, text) for name, text in named.items() if text}
+
+
+def _wait(name: str, text: str) -> str:
+    try:
+        return in_seconds(text)
+    except ValueError as error:
+        raise ValueError(f"custom timeout {name}: {error}") from None
 
 
 def resource_of(registration: Registration) -> Resource:

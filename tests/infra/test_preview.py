@@ -259,7 +259,7 @@ def test_options_are_recorded(seen: Preview) -> None:
         "urn:pulumi:dev::shop::gcp:compute/snapshot:Snapshot::old",
         "urn:pulumi:dev::shop::gcp:compute/snapshot:Snapshot::older",
     )
-    assert options.custom_timeouts == {"create": "10m", "delete": "5m"}
+    assert options.custom_timeouts == {"create": "600s", "delete": "300s"}
     assert "description" in options.additional_secret_outputs
     assert options.import_id == "projects/acme/global/snapshots/snapshot"
 

@@ -74,7 +74,7 @@ def test_the_fill_waits_for_its_roles_and_its_network(dev) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "retries", "timeout", "wait"), [("fill", 0, 7200, "140m"), ("clean", 3, 1800, "170m")]
+    ("step", "retries", "timeout", "wait"), [("fill", 0, 7200, "8400s"), ("clean", 3, 1800, "10200s")]
 )
 def test_a_job_runs_at_once_and_only_success_makes_it_ready(
     dev, step: str, retries: int, timeout: int, wait: str
@@ -173,7 +173,7 @@ def test_a_volume_is_for_readers_and_its_throughput_is_said(
     assert (disk.inputs["size"], disk.inputs["provisionedThroughput"]) == (gib, throughput)
     assert "provisionedIops" not in disk.inputs
     assert disk.options.ignore_changes == ("snapshot",)
-    assert disk.options.custom_timeouts["create"] == "60m"
+    assert disk.options.custom_timeouts["create"] == "3600s"
 
 
 def test_a_new_version_is_a_new_chain(dev, next_version) -> None:

@@ -62,6 +62,18 @@ def test_a_provider_has_an_id_that_is_not_known(deployment: Deployment) -> None:
     assert "project" not in from_struct(answered)
 
 
+def test_a_provider_that_the_program_names_keeps_the_version_of_its_plugin(deployment: Deployment) -> None:
+    deployment.register(asked("mine", {"zone": "us-east5-b"}, type="pulumi:providers:gcp"))
+    resources, _ = split(deployment.registrations)
+    assert resources.of_type("pulumi:providers:gcp")[0].inputs == {"zone": "us-east5-b", "version": "10.2.0"}
+
+
+def test_a_timeout_that_is_no_duration_is_refused(deployment: Deployment) -> None:
+    timeouts = resource_pb2.RegisterResourceRequest.CustomTimeouts(create="1 hour")
+    with pytest.raises(EngineRefusal, match=r'::data: custom timeout create: "1 hour" is no duration'):
+        deployment.register(asked("data", customTimeouts=timeouts))
+
+
 def test_additional_secret_outputs_are_marked(deployment: Deployment) -> None:
     found = deployment.register(asked("data", {"description": "x"}, additionalSecretOutputs=["description", "key"]))
     assert from_struct(found.object)["description"] == secret("x")
