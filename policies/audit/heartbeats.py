@@ -1,8 +1,9 @@
 """The heartbeats of training runs: the cheapest sign that a slice works, since the run writes it itself.
 
-A slice belongs to the run that its label `run` names; of a heartbeat too old to be read, the folders that it lies in
-say the run. Without that label the newest heartbeat in the buckets of its
-stack (`<project>-<env>-...`) speaks for all slices of the stack that train: when it is stale, none of them trains.
+A slice belongs to the run that its label `run` names, in the buckets of its own stack where that run writes there; of
+a heartbeat too old to be read, the folders that it lies in say the run. Without that label the newest heartbeat in the
+buckets of its stack speaks for all slices of the stack that train: when it is stale, none of them trains. A bucket is
+of the stack that its label `env` says; one without, of the stack in its name, as in `<project>-<env>-checkpoints`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from policies.audit.times import instant
 from policies.errors import InputError
 
 RUN: Final = "run"
+ENV: Final = "env"
+ROLE: Final = "role"
 SERVING: Final = "serve"
 """Role of a slice that trains nothing."""
 
@@ -45,18 +48,29 @@ class Heartbeats:
         found = (_heartbeat(item) for item in record.items(Part.HEARTBEATS))
         self._all = sorted((each for each in found if each is not None), key=lambda each: each.time)
         self._project = record.project
+        self._stacks = {
+            said(item, "name"): env for item in record.items(Part.BUCKETS) if (env := said(item, "labels", ENV))
+        }
 
     def of(self, labels: dict[str, str]) -> Heartbeat | None:
         """The heartbeat of a slice with those labels; None where nothing says which it is."""
-        run = labels.get(RUN)
+        run, env = labels.get(RUN), labels.get(ENV)
         if run:
-            return next((each for each in reversed(self._all) if _is_of(each, run)), None)
-        env = labels.get("env")
-        if not env or labels.get("role") == SERVING:
+            found = [each for each in self._all if _is_of(each, run)]
+            here = [each for each in found if self._stack(each.bucket) == env]
+            return max(here or found, key=lambda each: each.time, default=None)
+        if not env or labels.get(ROLE) == SERVING:
             return None
-        prefix = f"{self._project}-{env}-"
-        found = next((each for each in reversed(self._all) if each.bucket.startswith(prefix)), None)
-        return None if found is None else replace(found, own=False)
+        newest = next((each for each in reversed(self._all) if self._stack(each.bucket) == env), None)
+        return None if newest is None else replace(newest, own=False)
+
+    def _stack(self, bucket: str) -> str:
+        """The stack that a bucket is of; empty where nothing says it."""
+        if bucket in self._stacks:
+            return self._stacks[bucket]
+        # The stack `dev` has nothing to do with `dev-eu`.
+        env, dash, _ = bucket.removeprefix(f"{self._project}-").rpartition("-")
+        return env if dash and bucket.startswith(f"{self._project}-") else ""
 
 
 def _is_of(beat: Heartbeat, run: str) -> bool:

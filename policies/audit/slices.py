@@ -1,6 +1,7 @@
 """The verdict on a slice whose chips bill, whatever it is made of: a node, a machine, a group of machines.
 
 The first that holds: past its ttl; too young to say; no sign of life of its run; at work; no telemetry; idle.
+A slice that serves waits for requests: it is idle only where it had none in the whole window.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final, final
 
 from policies.audit.context import Context
 from policies.audit.duty import Activity, DutyCycles
-from policies.audit.heartbeats import RUN, Heartbeat, Heartbeats
+from policies.audit.heartbeats import ROLE, RUN, SERVING, Heartbeat, Heartbeats
 from policies.audit.model import RemedyKind, Since, Verdict, VerdictKind
 from policies.audit.record import Metric, Part
 from policies.audit.subjects import Subject
@@ -84,18 +85,30 @@ class Judge:
         return self._wasteful(slice, VerdictKind.EXPIRED, message, end.at, Since.EXACT)
 
     def _silent(self, slice: Slice) -> Verdict | None:
-        """A run that writes no heartbeat any more. That of a whole stack counts where no chip was seen at work."""
+        """A run that writes no heartbeat any more.
+
+        That of a whole stack counts where no chip was seen at work. One of before the slice was made says of a run
+        that it has not come back yet, and of a whole stack nothing.
+        """
         beat = self._heartbeat(slice)
-        age = self.context.now - slice.ready
-        if beat is None or age <= SETTLING or self._fresh(beat):
+        if beat is None or self._fresh(beat):
             return None
-        if not beat.own and self._at_work(slice, self._activity(slice)):
+        earlier = beat.time <= slice.ready
+        patience = max(SETTLING, self.context.terms.slice_idle) if earlier else SETTLING
+        if self.context.now - slice.ready <= patience or (earlier and not beat.own):
+            return None
+        activity = self._activity(slice)
+        works = self._at_work(slice, activity)
+        if works and not beat.own:
             return None
         since = max(beat.time, slice.ready)
         who = f"run {beat.run or slice.labels[RUN]}" if beat.own else f"any run in {beat.bucket}"
         message = f"READY, last heartbeat of {who} {moment(beat.time)}"
-        needs = (Part.HEARTBEATS,)
-        return self._wasteful(slice, VerdictKind.IDLE_SLICE, message, since, Since.ESTIMATED, *needs)
+        if works:
+            # A run that hangs may keep its chips busy. So does another one.
+            message += f", though a chip is {_percent(activity)} busy: it hangs, or does something else; look at it"
+            slice = replace(slice, ending=None)
+        return self._wasteful(slice, VerdictKind.IDLE_SLICE, message, since, Since.ESTIMATED, Part.HEARTBEATS)
 
     def _by_duty(self, slice: Slice) -> Verdict:
         context, now = self.context, self.context.now
@@ -103,10 +116,10 @@ class Judge:
         end, age = context.record.window.end, now - slice.ready
         if self._at_work(slice, activity):
             return self._tell(slice, VerdictKind.IN_USE, _worked(activity))
-        if age < context.terms.slice_idle:
-            message = f"READY for {length(age)}; judged after {length(context.terms.slice_idle)}"
-            return self._tell(slice, VerdictKind.TOO_NEW, message)
-        recent = max(slice.ready, end - context.terms.slice_idle)
+        if age < self._patience(slice):
+            message = f"READY for {length(age)}; judged after {length(self._patience(slice))}"
+            return self._tell(slice, VerdictKind.TOO_NEW, f"{message}, as it serves" if _serves(slice) else message)
+        recent = max(slice.ready, end - self._patience(slice))
         why = self._blind(slice, activity, recent, end)
         if why and beat is not None and beat.own and self._fresh(beat):
             message = f"run {slice.labels[RUN]}, last heartbeat {moment(beat.time)}; {why}"
@@ -177,11 +190,13 @@ class Judge:
         return self.duty.activity(workers, self.context.terms.duty_cycle)
 
     def _at_work(self, slice: Slice, activity: Activity) -> bool:
-        """Whether a chip worked in the last hour of the window, and after the slice was made."""
+        """Whether a chip worked lately in the window, and after the slice was made."""
         busy = activity.last_busy
-        return busy is not None and busy > max(
-            slice.ready, self.context.record.window.end - self.context.terms.slice_idle
-        )
+        return busy is not None and busy > max(slice.ready, self.context.record.window.end - self._patience(slice))
+
+    def _patience(self, slice: Slice) -> datetime.timedelta:
+        """For so long it must have done nothing. At night nobody asks, and yet by day it has to be there."""
+        return self.context.record.window.length if _serves(slice) else self.context.terms.slice_idle
 
     def _heartbeat(self, slice: Slice) -> Heartbeat | None:
         return self.heartbeats.of(slice.labels)
@@ -190,6 +205,14 @@ class Judge:
         return self.context.now - beat.time <= self.context.terms.heartbeat
 
 
+def _serves(slice: Slice) -> bool:
+    return slice.labels.get(ROLE) == SERVING
+
+
+def _percent(activity: Activity) -> str:
+    return f"up to {activity.peak:.0f} %"
+
+
 def _worked(activity: Activity) -> str:
     last_busy = activity.last_busy
-    return f"at work, duty cycle up to {activity.peak:.0f} %" + (f", last {moment(last_busy)}" if last_busy else "")
+    return f"at work, duty cycle {_percent(activity)}" + (f", last {moment(last_busy)}" if last_busy else "")

@@ -223,6 +223,83 @@ def test_a_stale_heartbeat_of_before_the_node_counts_from_the_node() -> None:
     assert verdict("nodes", world(young, beats=(beat("kite", 9 * DAY),))).kind is VerdictKind.TOO_NEW
 
 
+@pytest.mark.parametrize(("percent", "kept"), [(0.0, True), (None, True), (97.0, False)])
+def test_a_silent_run_whose_chips_work_is_told_and_not_ended(percent: float | None, kept: bool) -> None:
+    """It hangs, or its run has long finished and somebody works there without heartbeats."""
+    series = () if percent is None else (duty(ID, *[percent] * 168),)
+    found = verdict("nodes", world(node(labels={"run": "kite"}), *series, beats=(beat("kite", 3 * HOUR),)))
+    assert (found.kind, found.waste) == (VerdictKind.IDLE_SLICE, HOURLY)
+    assert (found.remedy is not None) is kept
+    doubt = ", though a chip is up to 97 % busy: it hangs, or does something else; look at it"
+    assert found.message == "READY, last heartbeat of run kite 11-15 07:00Z" + ("" if kept else doubt)
+
+
+@pytest.mark.parametrize(("age", "kind"), [(31 * MINUTE, VerdictKind.TOO_NEW), (61 * MINUTE, VerdictKind.IDLE_SLICE)])
+def test_a_run_that_was_preempted_has_an_hour_to_come_back(age: datetime.timedelta, kind: VerdictKind) -> None:
+    item = node(labels={"run": "kite"}, createTime=ago(age))
+    assert verdict("nodes", world(item, beats=(beat("kite", 5 * HOUR),))).kind is kind
+
+
+def test_heartbeats_of_before_a_slice_say_nothing_of_it_but_of_their_run() -> None:
+    """The last run of the stack ended weeks ago; this slice does something else, without heartbeats and telemetry."""
+    item = node(labels={"env": "dev"}, createTime=ago(5 * HOUR))
+    found = verdict("nodes", world(item, beats=(beat("kite", 6 * HOUR),)))
+    assert (found.kind, found.remedy) == (VerdictKind.UNKNOWN_TELEMETRY, None)
+    assert verdict("nodes", world(item, beats=(beat("kite", 4 * HOUR),))).kind is VerdictKind.IDLE_SLICE
+
+
+@pytest.mark.parametrize(
+    ("bucket", "labels", "idle"),
+    [
+        ("reef-dev-checkpoints", {}, True),
+        ("reef-dev-eu-checkpoints", {}, False),
+        ("reef-de-checkpoints", {}, False),
+        ("anything", {"env": "dev"}, True),
+        ("reef-dev-checkpoints", {"env": "lab"}, False),
+        ("elsewhere-dev-checkpoints", {}, False),
+    ],
+)
+def test_a_stack_of_a_similar_name_is_another_one(bucket: str, labels: dict[str, str], idle: bool) -> None:
+    parts = {
+        Part.NODES: [node(labels={"env": "dev"})],
+        Part.HEARTBEATS: [beat("kite", 3 * HOUR, bucket)],
+        Part.BUCKETS: [{"name": bucket, "labels": labels}],
+    }
+    found = verdict("nodes", context(parts, {Metric.DUTY_CYCLE: ()}))
+    assert found.kind is (VerdictKind.IDLE_SLICE if idle else VerdictKind.UNKNOWN_TELEMETRY)
+
+
+def test_of_two_runs_of_one_name_that_of_the_stack_counts() -> None:
+    item = node(labels={"run": "kite", "env": "dev"})
+    ours, theirs = beat("kite", 3 * HOUR), beat("kite", MINUTE, "reef-prod-checkpoints")
+    assert verdict("nodes", world(item, beats=(ours, theirs))).kind is VerdictKind.IDLE_SLICE
+    assert verdict("nodes", world(item, beats=(theirs,))).kind is VerdictKind.IN_USE
+
+
+@pytest.mark.parametrize(
+    ("hours", "kind"),
+    [
+        ((*[0.0] * 100, 40.0, *[0.0] * 67), VerdictKind.IN_USE),
+        ((*[0.0] * 168,), VerdictKind.IDLE_SLICE),
+        ((*[0.0] * 100,), VerdictKind.UNKNOWN_TELEMETRY),
+    ],
+)
+def test_what_serves_is_idle_only_where_nobody_asked_for_the_whole_window(
+    hours: tuple[float, ...], kind: VerdictKind
+) -> None:
+    """Nobody asks at night or on a Sunday, and on Monday it has to be there."""
+    found = verdict("nodes", world(node(labels={"role": "serve", "env": "prod"}), duty(ID, *hours)))
+    assert found.kind is kind
+    assert (found.remedy is None) is (kind is not VerdictKind.IDLE_SLICE)
+
+
+def test_what_serves_is_young_for_a_week() -> None:
+    item = node(labels={"role": "serve"}, createTime=ago(3 * DAY))
+    found = verdict("nodes", world(item, duty(ID, *[0.0] * 72)))
+    assert (found.kind, found.waste) == (VerdictKind.TOO_NEW, None)
+    assert found.message == "READY for 3 days; judged after 7 days, as it serves"
+
+
 def test_past_its_ttl_a_slice_has_expired_though_it_works() -> None:
     item = node(labels={"ttl": "7d"}, createTime=ago(8 * DAY))
     found = verdict("nodes", world(item, duty(ID, *[99.0] * 168)))
