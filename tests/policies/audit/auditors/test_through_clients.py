@@ -108,7 +108,7 @@ def audit() -> Audit:
     [
         ("idle", VerdictKind.IDLE_SLICE, "3504", RemedyKind.DELETE_NODE),
         ("busy", VerdictKind.IN_USE, "0", None),
-        ("silent", VerdictKind.IDLE_SLICE, "3504", RemedyKind.DELETE_NODE),
+        ("silent", VerdictKind.IDLE_SLICE, "3504", None),
         ("gone", VerdictKind.PREEMPTED, "0", RemedyKind.DELETE_NODE),
         ("blind", VerdictKind.UNKNOWN_TELEMETRY, None, None),
         ("q1", VerdictKind.STALE_REQUEST, "0", RemedyKind.DELETE_QUEUED_RESOURCE),
