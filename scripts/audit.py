@@ -198,7 +198,9 @@ def command(
         audit_options.check_plan_options(context)
         return hands.apply(saved) if do else remedies.show_plan(saved, output_file)
     terms = _terms(window, grace, per_vm_cap)
-    record = read_record(source) if source else _collected(project or "", hands.access, terms, now, quiet=quiet)
+    record = (
+        read_record(source) if source is not None else _collected(project or "", hands.access, terms, now, quiet=quiet)
+    )
     if record_file is not None:
         _write_record(record, record_file)
     audit = _judged(record, terms, load_book(prices) if prices else shipped_book(), as_of, schedules)

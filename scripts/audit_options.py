@@ -29,7 +29,7 @@ def check(context: click.Context) -> None:
         raise click.UsageError("--yes answers the questions of --apply, and there is no --apply.")
     if given["now"] is not None and given["endpoint"] is None:
         raise click.UsageError("--now is the clock of --endpoint, and there is none; Google's has its own.")
-    if given["source"] and given["endpoint"] is not None and not given["do"]:
+    if given["source"] is not None and given["endpoint"] is not None and not given["do"]:
         raise click.UsageError("--endpoint is where --project and --apply go; --from FILE alone asks no cloud.")
     for name in ("resources", "stack"):
         if given[name] and not (given["do"] or given["plan_file"]):
@@ -54,8 +54,15 @@ def _check_files(given: dict[str, Any]) -> None:
     for name, path in (*read.items(), *written.items()):
         if path is None or str(path) == STDIN or (Path(path).exists() and not Path(path).is_file()):
             continue
-        if (first := seen.setdefault(Path(path).resolve(), name)) != name:
+        if (first := seen.setdefault(_place(Path(path)), name)) != name:
             raise click.UsageError(f"{first} and {name} are the same file, {path}; name another one.")
+
+
+def _place(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # no name of a file; who opens it says so
+        return path
 
 
 def check_plan_options(context: click.Context) -> None:

@@ -21,8 +21,8 @@ WAIT_S: Final = 1800.0
 POLL_S: Final = 5.0
 """Between two looks at something that takes its time: a fifth of it at first, four times as much in the end."""
 LABELS: Final = {"managed-by": "spotrail", "role": "audit", "protect": "true"}
-"""Of the snapshots that are taken before a deletion. Each is the last copy of what was on a disk: the next audit may
-propose to delete it, and it goes only when somebody names it."""
+"""Of the snapshots that are taken before a deletion. Each is the last copy of what was on a disk: no audit proposes to
+delete it, and nothing deletes it that is not told its name."""
 
 
 @final
