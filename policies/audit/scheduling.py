@@ -36,24 +36,32 @@ def read_schedules(texts: Iterable[str]) -> Mapping[str, Schedule]:
 def scheduled(audit: Audit, record: Record, schedules: Mapping[str, Schedule], pricing: Pricing) -> Audit:
     """The audit with the schedule as the remedy of each named volume: at this hour, the throughput that is due now.
 
-    Raises InputError for a name that no volume of the record has.
+    A volume goes by its link, or by its name where no other has it. Raises InputError for a name that no volume of
+    the record has, or more than one.
     """
     disks = {relative(str(item.get("selfLink"))): item for item in record.items(Part.DISKS)}
-    volumes = [verdict.name for verdict in audit.verdicts if verdict.usage.provisioned_mibps is not None]
-    for name in schedules:
-        if name not in volumes:
-            raise InputError(
-                f'--schedule "{name}": no volume with provisioned throughput has that name.{hint(name, volumes)}'
-            )
+    by_link = {_volume(audit, name): schedule for name, schedule in schedules.items()}
     if record.missing:
         return audit
-    return replace(audit, verdicts=tuple(_scheduled(each, disks, schedules, audit, pricing) for each in audit.verdicts))
+    return replace(audit, verdicts=tuple(_scheduled(each, disks, by_link, audit, pricing) for each in audit.verdicts))
+
+
+def _volume(audit: Audit, name: str) -> str:
+    """The link of the one volume of that name."""
+    volumes = [verdict for verdict in audit.verdicts if verdict.usage.provisioned_mibps is not None]
+    found = [verdict.resource for verdict in volumes if name in (verdict.name, verdict.resource)]
+    if not found:
+        close = hint(name, [verdict.name for verdict in volumes])
+        raise InputError(f'--schedule "{name}": no volume with provisioned throughput has that name.{close}')
+    if len(found) > 1:
+        raise InputError(f'--schedule "{name}" is the name of {len(found)} volumes: {", ".join(found)}; write one')
+    return found[0]
 
 
 def _scheduled(
     verdict: Verdict, disks: Mapping[str, Item], schedules: Mapping[str, Schedule], audit: Audit, pricing: Pricing
 ) -> Verdict:
-    schedule, disk = schedules.get(verdict.name), disks.get(verdict.resource)
+    schedule, disk = schedules.get(verdict.resource), disks.get(verdict.resource)
     now = verdict.usage.provisioned_mibps
     if schedule is None or disk is None or now is None:
         return verdict

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from policies.audit.links import relative
+from policies.audit.links import last, relative
 from policies.audit.model import Audit
 from policies.audit.pricing import Pricing
 from policies.audit.reading import said
@@ -53,7 +53,7 @@ def intend(audit: Audit, record: Record, stack: str, book: PriceBook, as_of: dat
     schedules, doubts = _schedules(audit, record, stack)
     by_clock = scheduled(audit, record, schedules, Pricing(record=record, book=book, as_of=as_of))
     safe = plan_remedies(_of(by_clock, schedules, wanted=False), record, Choice(stack=stack, safe_only=True))
-    choice = Choice(stack=stack, scheduled=tuple(schedules))
+    choice = Choice(stack=stack, scheduled=tuple(map(last, schedules)))
     clocked = plan_remedies(_of(by_clock, schedules, wanted=True), record, choice)
     return Intent(plans=(safe, clocked), doubts=doubts)
 
@@ -65,26 +65,26 @@ def act(intent: Intent, hands: Hands) -> Iterator[Result]:
 
 
 def _schedules(audit: Audit, record: Record, stack: str) -> tuple[dict[str, Schedule], tuple[str, ...]]:
-    """The schedules of the volumes of a stack by their names, and what is wrong with those that cannot be kept."""
-    throughput = {verdict.name for verdict in audit.verdicts if verdict.usage.provisioned_mibps is not None}
+    """The schedules of the volumes of a stack by their links, and what is wrong with those that cannot be kept."""
+    throughput = {verdict.resource for verdict in audit.verdicts if verdict.usage.provisioned_mibps is not None}
     found: dict[str, Schedule] = {}
     doubts: list[str] = []
     for disk in record.items(Part.DISKS):
-        name, label = said(disk, "name"), said(disk, "labels", SCHEDULE_LABEL)
+        link, label = relative(said(disk, "selfLink")), said(disk, "labels", SCHEDULE_LABEL)
         if not label or said(disk, "labels", "env") != stack:
             continue
         try:
             schedule = read_schedule(label)
         except InputError as error:
-            doubts.append(f"{relative(said(disk, 'selfLink'))}: label {SCHEDULE_LABEL}: {error}")
+            doubts.append(f"{link}: label {SCHEDULE_LABEL}: {error}")
             continue
-        if name in throughput:
-            found[name] = schedule
+        if link in throughput:
+            found[link] = schedule
         else:
-            doubts.append(f"{relative(said(disk, 'selfLink'))}: label {SCHEDULE_LABEL}: it has no throughput to set")
+            doubts.append(f"{link}: label {SCHEDULE_LABEL}: it has no throughput to set")
     return found, tuple(doubts)
 
 
 def _of(audit: Audit, schedules: Mapping[str, Schedule], *, wanted: bool) -> Audit:
     """The audit with the verdicts on volumes that have a schedule, or with the others."""
-    return replace(audit, verdicts=tuple(each for each in audit.verdicts if (each.name in schedules) is wanted))
+    return replace(audit, verdicts=tuple(each for each in audit.verdicts if (each.resource in schedules) is wanted))

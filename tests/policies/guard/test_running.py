@@ -335,6 +335,29 @@ class TestSchedule:
         run = guarded(endpoint, apply=True)
         assert "disks/dev-boot: label throughput-schedule: it has no throughput to set" in run.troubles[0]
 
+    def test_a_volume_of_the_same_name_elsewhere_has_no_clock(self, scheduled: World, endpoint: str) -> None:
+        """One model in two zones, one of them by the clock. The other is not read, and may be lowered as any other."""
+        volume(scheduled, "dev-clock", labels=OURS, zone="us-east1-d", provisionedThroughput="900", users=["dev-far"])
+        labels = {**OURS, "role": "head"}
+        attached = [{"source": "dev-far-boot", "boot": True}, {"source": "dev-clock", "mode": "READ_ONLY"}]
+        scheduled.add(
+            Part.INSTANCES,
+            name="dev-far",
+            zone="us-east1-d",
+            machineType="e2-standard-4",
+            labels=labels,
+            disks=attached,
+        )
+        run = guarded(endpoint, apply=True)
+        there = {
+            disk["zone"].rpartition("/")[2]: disk for disk in scheduled.items(Part.DISKS) if disk["name"] == "dev-clock"
+        }
+        assert {zone: disk["provisionedThroughput"] for zone, disk in there.items()} == {
+            "us-central1-b": "400",
+            "us-east1-d": "900",
+        }
+        assert run.troubles == ()
+
     def test_the_clock_of_another_stack_is_not_ours(self, world: World, endpoint: str) -> None:
         labels = {**OURS, "env": "prod", "throughput-schedule": self.LABEL}
         volume(world, "prod-clock", labels=labels, provisionedThroughput="1200")
