@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from policies.audit.access import CloudError
+from policies.audit.links import last
 from policies.audit.model import VerdictKind
 from policies.audit.record import Part
+from policies.audit.recording import collect
 from policies.audit.remedies.applying import Outcome
 from policies.exit_codes import ExitCode
+from policies.guard import running
 from policies.guard.gauges import Gauge
 from policies.guard.webhook import Webhook
 from tests.google_cloud import descriptors
@@ -283,6 +286,45 @@ class TestApplying:
         assert [result.outcome for result in run.report.results] == [Outcome.FAILED, Outcome.DONE, Outcome.DONE]
         assert run.exit_code is ExitCode.UNDECIDED
         assert written(world)["expired_slices"] == 1
+
+
+class TestRenewal:
+    """The owner gives a slice more time while the guard is still looking at the rest of the project."""
+
+    @pytest.fixture
+    def relabelled(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Part, str, dict[str, str]], None]:
+        """Changes the labels of something as soon as the record is whole."""
+
+        def change(world: World, part: Part, name: str, labels: dict[str, str]) -> None:
+            def collected(*args: Any, **more: Any) -> Any:
+                found = collect(*args, **more)
+                world.named(part, name)["labels"].update(labels)
+                return found
+
+            monkeypatch.setattr(running, "collect", collected)
+
+        return change
+
+    @pytest.mark.parametrize(
+        ("part", "name", "labels", "slice"),
+        [
+            (Part.NODES, "dev-node", {"ttl": "30d"}, "dev-node"),
+            (Part.NODES, "dev-node", {"protect": "true"}, "dev-node"),
+            (Part.INSTANCES, "dev-group-0001", {"ttl": "30d"}, "dev-group"),
+            (Part.INSTANCES, "dev-single", {"ttl": "30d"}, "dev-single"),
+        ],
+    )
+    def test_what_was_given_more_time_goes_on(
+        self, world: World, endpoint: str, relabelled: Any, part: Part, name: str, labels: dict[str, str], slice: str
+    ) -> None:
+        host(world, "dev-single", ttl="3d", slice="single")
+        relabelled(world, part, name, labels)
+        run = guarded(endpoint, apply=True)
+        refused = [each for each in run.report.results if each.outcome is Outcome.CHANGED]
+        assert [last(each.step.resource) for each in refused] == [slice]
+        assert "labels is" in refused[0].why
+        # The two others had no more time, and the volume nobody who reads it.
+        assert sum(each.outcome is Outcome.DONE for each in run.report.results) == 3
 
 
 @pytest.mark.parametrize(("minutes", "stale"), [(120, 1), (5, 0)])
