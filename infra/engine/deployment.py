@@ -135,7 +135,7 @@ class Deployment:
         config = self._registered[split_reference(provider)[0]].inputs if provider else {}
         try:
             known = answer(request.type, urn, inputs, config, has) if request.custom else {}
-            options = options_of(request, provider, self.namer)
+            options = options_of(request, provider, self.namer, self._options(request.parent))
         except ValueError as error:
             raise EngineRefusal(f"{urn}: {error}") from None
         return Registration(
@@ -147,6 +147,10 @@ class Deployment:
             outputs=known,
             options=options,
         )
+
+    def _options(self, urn: str) -> ResourceOptions:
+        found = self._registered.get(urn)
+        return found.options if found else ResourceOptions()
 
     def _add(self, registration: Registration) -> None:
         before = self._registered.get(registration.urn)
@@ -184,7 +188,6 @@ class Deployment:
             custom=True,
             inputs=inputs,
             outputs=inputs,
-            options=ResourceOptions(parent=self.namer.stack_urn),
         )
 
     def _checked(self, urn: str, values: dict[str, Wire]) -> dict[str, Wire]:

@@ -12,7 +12,7 @@ from infra.engine.durations import in_seconds
 from infra.engine.position import Trace, program_order
 from infra.engine.urns import Namer, name_of
 from infra.engine.wire import Wire, decode_all
-from policies.resources import PROVIDER_PREFIX, SECRET, Resource, ResourceOptions, ResourceSet
+from policies.resources import PROVIDER_PREFIX, SECRET, STACK_TYPE, Resource, ResourceOptions, ResourceSet
 
 
 @final
@@ -43,8 +43,13 @@ class Registration:
         return self.type.startswith(PROVIDER_PREFIX)
 
 
-def options_of(request: resource_pb2.RegisterResourceRequest, provider: str, namer: Namer) -> ResourceOptions:
-    """The options of a registration; `provider` is its provider reference. Raises ValueError."""
+def options_of(
+    request: resource_pb2.RegisterResourceRequest, provider: str, namer: Namer, above: ResourceOptions
+) -> ResourceOptions:
+    """The options of a registration; `provider` is its provider reference, `above` are the options of its parent.
+
+    What it does not say of protection, retention and deletion it inherits, as in Pulumi's engine. Raises ValueError.
+    """
     return ResourceOptions(
         parent=request.parent or None,
         provider=provider,
@@ -54,12 +59,12 @@ def options_of(request: resource_pb2.RegisterResourceRequest, provider: str, nam
             for key in sorted(request.propertyDependencies)
             if request.propertyDependencies[key].urns
         },
-        protect=request.protect,
-        retain_on_delete=request.retainOnDelete,
+        protect=request.protect if request.HasField("protect") else above.protect,
+        retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else above.retain_on_delete,
         delete_before_replace=request.deleteBeforeReplace,
         ignore_changes=tuple(request.ignoreChanges),
         replace_on_changes=tuple(request.replaceOnChanges),
-        deleted_with=request.deletedWith,
+        deleted_with=request.deletedWith or above.deleted_with,
         additional_secret_outputs=tuple(sorted(request.additionalSecretOutputs)),
         aliases=tuple(namer.alias(alias, request.type, request.name, request.parent) for alias in request.aliases),
         custom_timeouts=_timeouts(request.customTimeouts),
@@ -97,9 +102,13 @@ def resource_of(registration: Registration) -> Resource:
 def in_order(registrations: Iterable[Registration]) -> tuple[Registration, ...]:
     """`registrations` in the order of the program, providers first: the same in every run."""
     by_urn = {registration.urn: registration for registration in registrations}
+    root = next((urn for urn, registration in by_urn.items() if registration.type == STACK_TYPE), "")
     order = program_order(
         traces={urn: registration.trace for urn, registration in by_urn.items()},
-        parents={urn: registration.options.parent or "" for urn, registration in by_urn.items()},
+        # Default providers have no parent; they stand where the children of the stack do.
+        parents={
+            urn: registration.options.parent or ("" if urn == root else root) for urn, registration in by_urn.items()
+        },
         first=sorted(urn for urn, registration in by_urn.items() if registration.is_provider),
     )
     return tuple(by_urn[urn] for urn in order)

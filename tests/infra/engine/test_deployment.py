@@ -68,6 +68,28 @@ def test_a_provider_that_the_program_names_keeps_the_version_of_its_plugin(deplo
     assert resources.of_type("pulumi:providers:gcp")[0].inputs == {"zone": "us-east5-b", "version": "10.2.0"}
 
 
+def test_children_inherit_what_they_do_not_say_themselves(deployment: Deployment) -> None:
+    anchor = deployment.register(asked("anchor")).urn
+    box = asked("box", type="shop:store:Box", custom=False, protect=True, retainOnDelete=True, deletedWith=anchor)
+    parent = deployment.register(box).urn
+    deployment.register(asked("silent", parent=parent))
+    deployment.register(asked("own", parent=parent, protect=False, retainOnDelete=False, deletedWith=parent))
+    found = {one.name: one.options for one in split(deployment.registrations)[0]}
+    silent, own = found["silent"], found["own"]
+    assert (silent.protect, silent.retain_on_delete, silent.deleted_with) == (True, True, anchor)
+    assert (own.protect, own.retain_on_delete, own.deleted_with) == (False, False, parent)
+
+
+def test_the_default_provider_has_no_parent_and_stands_after_the_stack(deployment: Deployment) -> None:
+    deployment.register(asked("data"))
+    resources = tuple(split(deployment.registrations)[0])
+    assert [(one.name, one.options.parent) for one in resources] == [
+        ("p-dev", None),
+        ("default_10_2_0", None),
+        ("data", STACK),
+    ]
+
+
 def test_a_timeout_that_is_no_duration_is_refused(deployment: Deployment) -> None:
     timeouts = resource_pb2.RegisterResourceRequest.CustomTimeouts(create="1 hour")
     with pytest.raises(EngineRefusal, match=r'::data: custom timeout create: "1 hour" is no duration'):
