@@ -102,11 +102,15 @@ class Applying:
         clients = Clients(self.access)
         tell_plan(plan)
         results = []
-        with self._busy:
-            for result in apply_plan(plan, GoogleHands(clients), self._ask):
-                self._busy.close()
-                _tell_result(result)
-                results.append(result)
+        try:
+            with self._busy:
+                for result in apply_plan(plan, GoogleHands(clients), self._ask):
+                    self._busy.close()
+                    _tell_result(result)
+                    results.append(result)
+        except (KeyboardInterrupt, click.Abort):
+            _say("\n stopped; what is begun goes on in the cloud, and the same command again does the rest")
+            raise
         counts = Counter(result.outcome for result in results)
         _say(" " + ", ".join(f"{count} {outcome.value}" for outcome, count in counts.items()))
         return applied_exit(results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Final
 
 from rich.text import Text
@@ -50,8 +51,13 @@ def _headline(plan: RemedyPlan) -> str:
         return f"Remedies: nothing to do, {seen}"
     known = [each.saving.per_month for each in plan.measures if each.saving is not None]
     least = "" if len(known) == len(plan.measures) else "at least "
+    saving = (
+        f"saving {least}{money(decimal_of(sum(known, Fraction())))} /month"
+        if known
+        else "saving an amount that is not known"
+    )
     steps = many(sum(len(each.steps) for each in plan.measures), "step")
-    return f"Remedies: {len(plan.measures)} in {steps}, saving {least}{money(decimal_of(sum(known)))} /month, {seen}"
+    return f"Remedies: {len(plan.measures)} in {steps}, {saving}, {seen}"
 
 
 def name_of(resource: str) -> str:

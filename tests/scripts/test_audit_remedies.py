@@ -24,6 +24,7 @@ from tests.google_cloud.world import World
 from tests.scripts.audit_project import AT, OURS, ZONE, done, furnished, live, volume
 from tests.scripts.conftest import ROOT, Command
 
+BOTH = ["llama-old", "serve"]
 SPOTRAIL = (sys.executable, "-c", "from scripts.cli import main; main()")
 
 
@@ -326,7 +327,8 @@ def answered(arguments: tuple[str, ...], answers: str) -> tuple[int, str]:
             break
         written += part
         if waiting and written.count(b"[y/N]") > len(answers) - len(waiting):
-            os.write(terminal, f"{waiting.pop(0)}\n".encode())
+            answer = waiting.pop(0)
+            os.write(terminal, (answer if answer < " " else f"{answer}\n").encode())
     _, status = os.waitpid(process, 0)
     return os.waitstatus_to_exitcode(status), written.decode()
 
@@ -348,6 +350,15 @@ def test_each_step_is_asked_for_on_a_terminal(
     assert "take the snapshot" in said
     assert names(world, Part.DISKS) == disks
     assert world.named(Part.DISKS, "serve")["provisionedThroughput"] == throughput
+    assert "Traceback" not in said
+
+
+def test_who_stops_it_is_told_how_to_go_on(world: World, endpoint: str, plan: str) -> None:
+    ended_with, said = answered(done(endpoint, plan), "y\x03")
+    assert ended_with == 130, said
+    assert "the same command again does the rest" in said
+    assert names(world, Part.DISKS) == BOTH
+    assert len(names(world, Part.SNAPSHOTS)) == 1
     assert "Traceback" not in said
 
 

@@ -37,7 +37,8 @@ class Choice:
     stack: str = ""
     """Only what carries this stack's `env` label; empty for every stack of ours."""
     scheduled: tuple[str, ...] = ()
-    """Names of the volumes whose schedule the caller has given: only these are set by the clock, also by the guard."""
+    """Names or links of the volumes whose schedule the caller has given: these alone are set by the clock, also by the
+    guard."""
     safe_only: bool = False
     """Only what the guard may do by itself: lower throughput, and end what its `ttl` has ended."""
 
@@ -123,7 +124,8 @@ def _measure(verdict: Verdict, item: Item | None, choice: Choice, named: frozens
 
 def _objection(verdict: Verdict, remedy: Remedy, choice: Choice, named: frozenset[str]) -> str:
     """Why the remedy is not taken; empty where it is."""
-    by_clock = remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and verdict.name in choice.scheduled
+    given = verdict.name in choice.scheduled or verdict.resource in choice.scheduled
+    by_clock = remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and given
     if choice.safe_only and not (remedy.kind.safe or by_clock or _ended(verdict, remedy)):
         return f"{remedy.kind.value} is not for the guard to do by itself"
     if remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and not by_clock:
@@ -157,8 +159,10 @@ def _settings(name: str, labels: Mapping[str, str], remedy: Remedy) -> Iterator[
     if labels.get(MANAGED[0]) != MANAGED[1]:
         return
     file, role = f"Pulumi.{labels.get('env', '<stack>')}.yaml", labels.get("role", "")
-    if remedy.kind in (RemedyKind.LOWER_THROUGHPUT, RemedyKind.SCHEDULE_THROUGHPUT) and role == "model":
+    if remedy.kind is RemedyKind.LOWER_THROUGHPUT and role == "model":
         yield f"{file}: set spotrail:model.throughput to {remedy.to_mibps}, or the next up sets it back"
+    elif remedy.kind is RemedyKind.SCHEDULE_THROUGHPUT and role == "model":
+        yield f"{file}: set spotrail:model.schedule, so that the guard keeps it and the next up does not set it back"
     elif remedy.kind is RemedyKind.SNAPSHOT_THEN_DELETE and role == "model":
         yield f"{file}: take the zone out of spotrail:serving.zones, or all of spotrail:model, or it comes back"
     elif remedy.kind in (RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE):

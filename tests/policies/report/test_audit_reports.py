@@ -91,6 +91,39 @@ def test_the_table_answers_first_and_counts_what_needs_nothing() -> None:
     assert "Not seen: compute.disks us-east1-d: 403 in us-east1-d" in table(audit())
 
 
+def test_what_is_typed_next_stands_whole_on_its_line() -> None:
+    long = f"spotrail audit --from {'week' * 30}.json --plan remedies.json"
+    lines = [line.plain for line in audit_lines(audit(), 60, next_steps=(long, "spotrail audit"))]
+    assert lines[-2:] == [f" Next: {long}", "       spotrail audit"]
+
+
+def test_what_is_wasted_since_nobody_knows_when_is_a_lower_bound() -> None:
+    known, *_ = verdicts()
+    dark = dataclasses.replace(known, since=None, wasted_so_far=None, resource="projects/p1/zones/z/disks/dark")
+    found = dataclasses.replace(audit(gap=""), verdicts=(known, dark), findings=())
+    assert found.complete
+    for text in (table(found), audit_markdown(found), audit_html(found)):
+        assert "2,880.00" in text
+        assert "at least 618.20 so far" in text
+    assert "at least" not in table(dataclasses.replace(found, verdicts=(known,)))
+
+
+def test_a_cache_goes_by_its_bucket() -> None:
+    cache = dataclasses.replace(
+        verdicts()[0], resource="b/acme/anywhereCaches/us-central1-b", type="storage.anywhereCache"
+    )
+    found = dataclasses.replace(audit(), verdicts=(cache,))
+    for text in (table(found), audit_markdown(found), audit_html(found)):
+        assert "cache acme" in text
+
+
+def test_the_page_has_the_worst_first_and_what_is_not_known_below_it() -> None:
+    rows = json.loads(audit_html(audit()).partition('type="application/json">')[2].partition("</script>")[0])["rows"]
+    assert [row["shown"]["waste"] for row in rows] == ["1,440.00", "240.00", "?", "0.00"]
+    assert [row["rank"]["waste"] for row in rows] == [4, 3, 2, 1]
+    assert rows[0]["what"].endswith("→ delete after snapshot")
+
+
 def test_a_clean_audit_says_so() -> None:
     clean = dataclasses.replace(audit(gap=""), verdicts=verdicts()[3:], findings=())
     assert table(clean).splitlines()[0].startswith(" Idle now: 0.00 USD /month, 0.00 so far")

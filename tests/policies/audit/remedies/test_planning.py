@@ -124,6 +124,7 @@ def test_a_schedule_has_to_be_given() -> None:
     assert plan.refused[0].why.startswith('its readers come and go: say when, as in --schedule "a=mon-fri')
     assert names(by_the_clock, choice=Choice(scheduled=("a",))) == ["a"]
     assert names(by_the_clock, choice=Choice(scheduled=("a",), safe_only=True)) == ["a"]
+    assert names(by_the_clock, choice=Choice(scheduled=(f"{ZONE}/disks/a",), safe_only=True)) == ["a"]
     assert names(by_the_clock, choice=Choice(scheduled=("b",), safe_only=True)) == []
 
 
@@ -148,6 +149,7 @@ def test_what_the_record_does_not_hold_is_refused() -> None:
         (OURS, DELETE, "Pulumi.dev.yaml: take the zone out of spotrail:serving.zones"),
         ((("env", "dev"), ("managed-by", "spotrail"), ("slice", "trainer-a")), RemedyKind.RESIZE_GROUP,
          "Pulumi.dev.yaml: take trainer-a out of spotrail:slices"),
+        (OURS, RemedyKind.SCHEDULE_THROUGHPUT, "Pulumi.dev.yaml: set spotrail:model.schedule, so that the guard"),
         ((), LOWER, ""),
     ],
 )  # fmt: skip
