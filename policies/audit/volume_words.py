@@ -130,7 +130,7 @@ def _tpu_host(facts: VolumeFacts, decision: Decision) -> str:
 
 def _idle(facts: VolumeFacts, decision: Decision) -> str:
     text = f"peak {rate(facts.peak)} of {rate(facts.provisioned)} MiB/s, {percent(facts.flow.coverage)} seen"
-    least = f"; {rate(facts.floor)} is the least for it, to pay nothing it has to go" if _at_floor(facts) else ""
+    least = f"; {rate(facts.floor)} is the least for it, to pay nothing it has to go" if _bills_at_floor(facts) else ""
     return f"{text}{least}; {MEMORY}"
 
 
@@ -146,7 +146,9 @@ def _bursty(facts: VolumeFacts, decision: Decision) -> str:
 
 
 def _too_much(facts: VolumeFacts, decision: Decision) -> str:
-    return f"{_p99(facts)} of {rate(facts.provisioned)} MiB/s, {_readers(facts)}"
+    text = f"{_p99(facts)} of {rate(facts.provisioned)} MiB/s, {_readers(facts)}"
+    over = facts.peak is not None and decision.target is not None and facts.peak > decision.target
+    return f"{text}; its peak of {rate(facts.peak)} takes longer then" if over else text
 
 
 def _in_use(facts: VolumeFacts, decision: Decision) -> str:
@@ -193,6 +195,10 @@ def _by(facts: VolumeFacts) -> str:
 
 def _at_floor(facts: VolumeFacts) -> bool:
     return facts.provisioned is not None and facts.floor is not None and facts.provisioned <= facts.floor
+
+
+def _bills_at_floor(facts: VolumeFacts) -> bool:
+    return _at_floor(facts) and (facts.provisioned or 0) > facts.included
 
 
 def _readers(facts: VolumeFacts) -> str:

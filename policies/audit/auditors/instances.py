@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
+from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
 from policies.audit.grid import grid_of
@@ -63,7 +64,9 @@ def _idle(context: Context, subject: Subject, cpu: list[Series]) -> Iterator[Tol
     cost, _ = bill_of(context.pricing.estimate(Part.INSTANCES, subject.item))
     machine = last(said(subject.item, "machineType"))
     bills = f": {money(cost)}" if cost is not None else ""
-    message = f"{machine}, CPU p95 {found:.1f} % over {span_of(window.length)}{bills}"
+    cluster = in_cluster(subject)
+    pool = f"; a node of {cluster}: its node pool is what to make smaller" if cluster else ""
+    message = f"{machine}, CPU p95 {found:.1f} % over {span_of(window.length)}{bills}{pool}"
     yield find("VM-IDLE", subject, message, monthly=cost)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
 from policies.audit.hosts import Hosts, tpu_hosts
 from policies.audit.model import RemedyKind, VerdictKind
@@ -40,11 +41,13 @@ def _slices(context: Context, hosts: Hosts, running: tuple[Subject, ...]) -> Ite
     """One for the group; where there is none, one a host, each judged by all of them."""
     if not running:
         return
+    # A node pool is resized in its cluster, which would bring back what is taken from it.
+    kept = any(map(in_cluster, running))
     if hosts.group is not None:
-        text = "resize the group to 0"
-        yield _slice(context, hosts.group, running, running, RemedyKind.RESIZE_GROUP, text, Part.INSTANCES, Part.GROUPS)
+        ending, text = None if kept else RemedyKind.RESIZE_GROUP, "resize the group to 0"
+        yield _slice(context, hosts.group, running, running, ending, text, Part.INSTANCES, Part.GROUPS)
         return
-    ending = None if hosts.managed else RemedyKind.STOP_INSTANCE
+    ending = None if hosts.managed or kept else RemedyKind.STOP_INSTANCE
     for host in running:
         yield _slice(context, host, (host,), running, ending, "stop it", Part.INSTANCES)
 

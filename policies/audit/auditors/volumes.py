@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
+from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
 from policies.audit.model import Remedy, RemedyKind, Since, Usage, Verdict, VerdictKind
 from policies.audit.reading import said
@@ -56,6 +57,9 @@ def _message(context: Context, disk: Subject, facts: VolumeFacts, decision: Deci
     if decision.kind is VerdictKind.TOO_NEW and forgotten(facts, context.terms):
         bill, _ = bill_of(context.pricing.estimate(Part.DISKS, disk.item))
         return f"{text}; it costs {money(bill)}" if bill is not None else text
+    cluster = in_cluster(disk)
+    if decision.kind is VerdictKind.IDLE_UNATTACHED and cluster:
+        return f"{text}; a volume of {cluster}, where its PersistentVolumeClaim is what to delete"
     origin = said(disk.item, "sourceSnapshot") or said(disk.item, "sourceImage")
     if decision.kind is VerdictKind.IDLE_UNATTACHED and origin:
         return f"{text}; made from {origin.rpartition('/')[2]}"
@@ -81,7 +85,8 @@ def _remedy(context: Context, disk: Subject, facts: VolumeFacts, decision: Decis
         return None
     if decision.kind is VerdictKind.IDLE_UNATTACHED:
         kind = RemedyKind.SNAPSHOT_THEN_DELETE
-        return Remedy(kind=kind, monthly_saving=spent.saving, text="delete after snapshot")
+        ending = Remedy(kind=kind, monthly_saving=spent.saving, text="delete after snapshot")
+        return None if in_cluster(disk) else ending
     if decision.target is None or facts.provisioned is None or decision.target >= facts.provisioned:
         return None
     if decision.kind is VerdictKind.BURSTY:

@@ -52,6 +52,13 @@ def test_a_head_that_does_nothing_all_week_is_found() -> None:
     assert found.message == "e2-standard-4, CPU p95 1.2 % over 7 days: 93.44 /month"
 
 
+def test_an_idle_node_of_a_cluster_is_found_with_its_pool() -> None:
+    """Stopped by hand, it would be made again."""
+    item = instance(labels={"goog-gke-node": "", "goog-k8s-cluster-name": "bay"})
+    (found,) = findings("instances", machines(item, series=(cpu(item, *[0.01] * 168),)))
+    assert found.message.endswith("; a node of the cluster bay: its node pool is what to make smaller")
+
+
 @pytest.mark.parametrize(
     ("values", "count"),
     [

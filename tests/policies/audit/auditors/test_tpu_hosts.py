@@ -44,6 +44,13 @@ def test_the_hosts_of_a_group_are_one_slice_that_ends_with_the_group() -> None:
     assert (found.remedy.kind, found.remedy.monthly_saving) == (RemedyKind.RESIZE_GROUP, FOUR * 4)
 
 
+@pytest.mark.parametrize("groups", [(GROUP,), ()])
+def test_a_node_pool_is_not_resized_behind_the_back_of_its_cluster(groups: tuple[Item, ...]) -> None:
+    hosts = [host(f"trainer-{end}", labels={"goog-gke-node": ""}) for end in ("a1b2", "c3d4")]
+    found = judged(hosts, quiet(*hosts), *groups)
+    assert [(each.kind, each.remedy) for each in found] == [(VerdictKind.IDLE_SLICE, None)] * (1 if groups else 2)
+
+
 def test_without_metadata_the_base_name_of_the_group_tells_its_hosts() -> None:
     hosts = [host("trainer-a1b2"), host("trainer-c3d4"), host("trainer-eval-e5f6")]
     found = judged(hosts, quiet(*hosts), GROUP)

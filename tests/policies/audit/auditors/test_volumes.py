@@ -18,6 +18,7 @@ from policies.audit.auditors.volumes import AUDITOR
 from policies.audit.model import RemedyKind, Since, Verdict, VerdictKind
 from policies.audit.record import Kind, Metric, Part, Series
 from policies.audit.terms import Terms
+from policies.money import ZERO
 from tests.policies.audit.points import HOUR, MIB, MINUTE, at_rate, rates, series
 from tests.policies.audit.worlds import END, NOW, OLD, URL, ZONE, context, disk, instance, node
 
@@ -213,6 +214,37 @@ def test_at_the_floor_there_is_nothing_to_lower() -> None:
     found = one([volume(mibps=400)], [head()], {Metric.READ_BYTES: [reads(0)]})
     assert (found.kind, found.remedy) == (VerdictKind.IDLE_ATTACHED, None)
     assert "400 is the least for it, to pay nothing it has to go" in found.message
+
+
+def test_an_idle_volume_that_pays_nothing_for_its_throughput_need_not_go() -> None:
+    """The boot disk of any machine: 140 MiB/s are free with it."""
+    boot = volume(mibps=140) | {"type": "hyperdisk-balanced", "provisionedIops": "3000"}
+    found = one([boot], [head()], {Metric.READ_BYTES: [reads(0)]})
+    assert (found.kind, found.waste, found.remedy) == (VerdictKind.IDLE_ATTACHED, ZERO, None)
+    assert "has to go" not in found.message
+
+
+def test_a_peak_above_what_is_proposed_is_said() -> None:
+    """Read at 100 MiB/s all week, and once for an hour at 1,900, which is less than 1 % of the week."""
+    hours = series(rates([100.0] * 100 + [1900.0] + [100.0] * 67, OPENS), device="coral")
+    found = one([volume()], [head()], {Metric.READ_BYTES: [hours]})
+    assert found.remedy is not None
+    assert (found.kind, found.remedy.to_mibps) == (VerdictKind.OVERPROVISIONED, 400)
+    assert found.message == "p99 100 by the hour of 2,400 MiB/s, 1 reader; its peak of 1,900 takes longer then"
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({"goog-gke-volume": "", "goog-k8s-cluster-name": "bay"}, "a volume of the cluster bay, where"),
+        ({"goog-gke-volume": ""}, "a volume of a cluster of Kubernetes Engine, where"),
+    ],
+)
+def test_a_volume_of_a_cluster_goes_with_its_claim(labels: dict[str, str], said: str) -> None:
+    """Its pods are scaled to none, and come back to it."""
+    found = one([loose(labels=labels)])
+    assert (found.kind, found.remedy) == (VerdictKind.IDLE_UNATTACHED, None)
+    assert found.message.endswith(f"; {said} its PersistentVolumeClaim is what to delete")
 
 
 def test_a_burst_between_the_points_is_no_idleness() -> None:
