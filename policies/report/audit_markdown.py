@@ -14,14 +14,15 @@ LIMIT: Final = 65_536
 """Characters of a comment on GitHub."""
 ROOM: Final = 1_000
 """Characters kept for the last line."""
+TABLE: Final = ("| Waste/month | So far | Verdict | What | Why | Remedy |", "|--:|--:|---|---|---|---|")
 SHORT: Final = 300
 """Characters of one message."""
 
 
 def audit_markdown(audit: Audit) -> str:
     """Headline, table of what is wasted, what could not be seen. Rows that find no room are counted, not cut."""
-    text = "\n".join(_head(audit))
     rows = [_row(verdict) for verdict in audit.verdicts if worth_showing(verdict)]
+    text = "\n".join((*_head(audit), *(TABLE if rows else ("Nothing is wasted.",))))
     shown = 0
     for row in rows:
         if len(text) + len(row) + 1 > LIMIT - ROOM:
@@ -41,9 +42,9 @@ def _head(audit: Audit) -> Iterator[str]:
         yield f"- not seen: {markdown(gap.part)}: {markdown(gap.why, SHORT)}"
     for finding in audit.findings[:20]:
         yield f"- {markdown(finding.rule)} {markdown(finding.resource)}: {markdown(finding.message, SHORT)}"
+    for note in audit.notes[:20]:
+        yield f"- note: {markdown(note, SHORT)}"
     yield ""
-    yield "| Waste/month | So far | Verdict | What | Why | Remedy |"
-    yield "|--:|--:|---|---|---|---|"
 
 
 def _row(verdict: Verdict) -> str:

@@ -21,7 +21,7 @@ from policies.audit.remedies.hands import GoogleHands
 from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.server import served
 from tests.google_cloud.world import World
-from tests.scripts.audit_project import AT, OURS, ZONE, done, furnished, live, volume
+from tests.scripts.audit_project import AT, OURS, ZONE, done, furnished, live, reader, volume
 from tests.scripts.conftest import ROOT, Command
 
 BOTH = ["llama-old", "serve"]
@@ -406,6 +406,19 @@ def test_two_processes_that_do_the_same_plan_end_in_the_same_world(world: World,
     assert not any("Traceback" in text for text in said)
     assert 0 in {process.returncode for process in both}
     assert {process.returncode for process in both} <= {0, 4, 5}
+
+
+def test_a_volume_of_many_readers_is_not_lowered_below_what_google_takes(
+    spotrail: Command, world: World, endpoint: str
+) -> None:
+    """30 readers: at least 20 MiB/s for each of them, 600 in all. The loopback cloud refuses less."""
+    readers = [f"reader-{number}" for number in range(30)]
+    volume(world, "shared", users=readers)
+    for name in readers:
+        reader(world, name, "shared", read=5)
+    ran = spotrail(*live(endpoint, "--apply", "--yes", "--resource", "shared"))
+    assert ran.returncode == 0, ran.stderr
+    assert world.named(Part.DISKS, "shared")["provisionedThroughput"] == "600"
 
 
 def test_a_volume_of_two_zones_is_kept_in_a_snapshot_of_its_region(

@@ -40,6 +40,11 @@ _PATCHED: Final = {"lifecycle", "softDeletePolicy"}
 _SNAPSHOT: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
+def of_project(place: Place, project: str) -> bool:
+    """Whether a resource is of that project. A number in the place of an id tells nothing."""
+    return place.project in ("", project) or place.project.isdecimal() or project.isdecimal()
+
+
 def check_age(plan: RemedyPlan, now: datetime.datetime) -> None:
     """Refuse a plan that rests on a world of long ago, or of tomorrow. Raises InputError."""
     age = now - plan.recorded_at
@@ -71,7 +76,7 @@ def _wrong(step: Step, project: str) -> Iterator[str]:
     if place.collection not in _ON[step.action]:
         yield f"{step.resource} is nothing that this can be done to"
     for link in (step.resource, step.done.resource, *(each.resource for each in step.requires)):
-        if place_of(link).project not in ("", project):
+        if not of_project(place_of(link), project):
             yield f"{link} is of another project than the plan, which is of {project}"
     if not _identified(step):
         yield f"its conditions no longer say which {place.name} is meant: an id, or the time of its creation"

@@ -10,7 +10,9 @@ from typing import Final, final
 from policies.audit.links import last, relative
 from policies.audit.model import Audit, Remedy, RemedyKind, Verdict, VerdictKind
 from policies.audit.record import Item, Part, Record
+from policies.audit.remedies.checking import of_project
 from policies.audit.remedies.model import Measure, Refusal, RemedyPlan
+from policies.audit.remedies.places import place_of
 from policies.audit.remedies.steps import steps_of
 from policies.audit.schedule import EXAMPLE
 from policies.audit.telling import many
@@ -57,7 +59,7 @@ def plan_remedies(audit: Audit, record: Record, choice: Choice = Choice()) -> Re
     candidates = [verdict for verdict in audit.verdicts if verdict.remedy is not None]
     named = _named(choice.resources, candidates)
     items = _items(record)
-    taken = [_measure(verdict, items.get(verdict.resource), choice, named) for verdict in candidates]
+    taken = [_measure(audit.project, verdict, items.get(verdict.resource), choice, named) for verdict in candidates]
     measures = (each for each in taken if isinstance(each, Measure))
     return RemedyPlan(
         project=audit.project,
@@ -98,7 +100,9 @@ def _link(item: Item) -> str:
     return relative(str(item.get("selfLink") or item.get("name") or ""))
 
 
-def _measure(verdict: Verdict, item: Item | None, choice: Choice, named: frozenset[str]) -> Measure | Refusal:
+def _measure(
+    project: str, verdict: Verdict, item: Item | None, choice: Choice, named: frozenset[str]
+) -> Measure | Refusal:
     remedy = verdict.remedy
     why = "it has no remedy" if remedy is None else _objection(verdict, remedy, choice, named)
     if item is None:
@@ -106,6 +110,8 @@ def _measure(verdict: Verdict, item: Item | None, choice: Choice, named: frozens
     if why or remedy is None or item is None:
         return Refusal(resource=verdict.resource, why=why)
     try:
+        if not of_project(place := place_of(verdict.resource), project):
+            return Refusal(resource=verdict.resource, why=f"it is of another project, {place.project}")
         steps = steps_of(verdict.resource, remedy, item)
     except InputError as error:
         return Refusal(resource=verdict.resource, why=str(error).removeprefix(f"{verdict.resource}: "))

@@ -128,6 +128,14 @@ def test_a_clean_audit_says_so() -> None:
     clean = dataclasses.replace(audit(gap=""), verdicts=verdicts()[3:], findings=())
     assert table(clean).splitlines()[0].startswith(" Idle now: 0.00 USD /month, 0.00 so far")
     assert clean.complete
+    assert "Nothing is wasted." in audit_markdown(clean)
+    assert "| Waste" not in audit_markdown(clean)
+
+
+def test_notes_stand_in_every_form_for_people() -> None:
+    found = dataclasses.replace(audit(), notes=("a price is stale",))
+    for text in (table(found), audit_markdown(found), audit_html(found)):
+        assert "a price is stale" in text
 
 
 @pytest.mark.parametrize("width", [48, 60, 80, 100, 160])

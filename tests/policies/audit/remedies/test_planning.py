@@ -9,6 +9,7 @@ import pytest
 
 from policies.audit.model import Audit, Remedy, RemedyKind, Verdict, VerdictKind
 from policies.audit.record import Missing, Part, Record
+from policies.audit.remedies.checking import check_plan
 from policies.audit.remedies.planning import Choice, plan_remedies, setting_hint
 from policies.errors import InputError
 from policies.money import Amount
@@ -134,6 +135,29 @@ def test_a_half_seen_world_gets_no_measures() -> None:
     plan = plan_remedies(found, half, Choice(resources=("a",)))
     assert plan.measures == ()
     assert "1 part of the project could not be read; nothing is done in a half-seen world" in plan.refused[0].why
+
+
+@pytest.mark.parametrize(
+    ("resource", "why"),
+    [
+        ("projects/other/zones/us-central1-b/disks/a", "it is of another project, other"),
+        ("projects/p/zones/us-central1-b/disks/..", "names no resource"),
+        ("b/../a", "names no resource"),
+    ],
+)
+def test_a_link_that_leads_elsewhere_is_left_alone(resource: str, why: str) -> None:
+    """A record is a file that somebody may have written; the other remedies stay."""
+    found, record = seen(verdict("a", LOWER), dataclasses.replace(verdict("x", LOWER), resource=resource))
+    plan = plan_remedies(found, record, Choice())
+    assert [measure.resource for measure in plan.measures] == [f"{ZONE}/disks/a"]
+    assert why in plan.refused[0].why
+
+
+def test_a_project_may_be_named_by_its_number() -> None:
+    found, record = seen(verdict("a", LOWER))
+    plan = plan_remedies(dataclasses.replace(found, project="481516234210"), record, Choice())
+    assert len(plan.measures) == 1
+    check_plan(plan)
 
 
 def test_what_the_record_does_not_hold_is_refused() -> None:
