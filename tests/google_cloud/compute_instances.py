@@ -79,11 +79,11 @@ def resize(world: World, request: Request, group: Item) -> Effect:
 
 
 def _shrink(world: World, group: Item, size: int) -> None:
-    for instance in _members(world, group)[size:]:
+    for instance in members(world, group)[size:]:
         remove(world, instance)
 
 
-def _members(world: World, group: Item) -> list[Item]:
+def members(world: World, group: Item) -> list[Item]:
     """The instances whose metadata say that the group has made them, by its path with the project's number."""
     ending = f"/{scope(group)}/instanceGroupManagers/{last(group['selfLink'])}"
     return [item for item in world.items(Part.INSTANCES) if _creator(item).endswith(ending)]

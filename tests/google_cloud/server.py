@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from tests.google_cloud import compute_changes, compute_lists, compute_operations, storage
+from tests.google_cloud import compute_changes, compute_lists, compute_operations, declared, storage
 from tests.google_cloud.front import Front
 from tests.google_cloud.grpc_server import GrpcServer
 from tests.google_cloud.http_server import HttpServer, own_routes
@@ -26,6 +26,7 @@ def served(world: World, port: int = 0) -> Iterator[str]:
         *compute_operations.routes(),
         *storage.routes(),
         *own_routes(),
+        *declared.routes(),
     )
     http = HttpServer(world, routes, stopping)
     front = Front(http.serve, port)
