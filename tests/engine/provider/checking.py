@@ -19,14 +19,20 @@ from tests.engine.provider.kinds import kind_of
 from tests.engine.provider.states import input_names
 from tests.engine.provider.values import DEFAULTS, revealed
 
+
+def _scheduling(token: str) -> dict[str, frozenset[str]]:
+    return {
+        f"{token}.scheduling.instanceTerminationAction": frozenset({"STOP", "DELETE"}),
+        f"{token}.scheduling.onHostMaintenance": frozenset({"MIGRATE", "TERMINATE"}),
+        f"{token}.scheduling.provisioningModel": frozenset({"STANDARD", "SPOT", "FLEX_START", "RESERVATION_BOUND"}),
+    }
+
+
 ENUMS: Final[Mapping[str, frozenset[str]]] = {
     "gcp:compute/disk:Disk.accessMode": frozenset({"READ_WRITE_SINGLE", "READ_WRITE_MANY", "READ_ONLY_MANY"}),
     "gcp:compute/instance:Instance.attachedDisks.mode": frozenset({"READ_WRITE", "READ_ONLY"}),
-    "gcp:compute/instance:Instance.scheduling.instanceTerminationAction": frozenset({"STOP", "DELETE"}),
-    "gcp:compute/instance:Instance.scheduling.onHostMaintenance": frozenset({"MIGRATE", "TERMINATE"}),
-    "gcp:compute/instance:Instance.scheduling.provisioningModel": frozenset(
-        {"STANDARD", "SPOT", "FLEX_START", "RESERVATION_BOUND"}
-    ),
+    **_scheduling("gcp:compute/instance:Instance"),
+    **_scheduling("gcp:compute/instanceTemplate:InstanceTemplate"),
     "gcp:compute/instanceGroupManager:InstanceGroupManager.updatePolicy.minimalAction": frozenset(
         {"NONE", "REFRESH", "RESTART", "REPLACE"}
     ),
@@ -48,14 +54,6 @@ ENUMS: Final[Mapping[str, frozenset[str]]] = {
     "gcp:tpu/v2Vm:V2Vm.dataDisks.mode": frozenset({"READ_WRITE", "READ_ONLY"}),
 }
 """Values of texts that are closed sets: documentation of pulumi-gcp 10.2; of accessMode the API's enum."""
-ENUMS = {
-    **ENUMS,
-    **{
-        key.replace("gcp:compute/instance:Instance.", "gcp:compute/instanceTemplate:InstanceTemplate."): values
-        for key, values in ENUMS.items()
-        if ".scheduling." in key
-    },
-}
 ONE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "gcp:compute/disk:Disk": (("snapshot", "image", "sourceDisk", "sourceInstantSnapshot", "sourceStorageObject"),),
     "gcp:compute/snapshot:Snapshot": (("sourceDisk", "sourceInstantSnapshot"),),
@@ -85,7 +83,7 @@ def failures_of(token: str, inputs: Mapping[str, Wire]) -> Iterator[str]:
         return
     name = f"gcp.{token.split(':')[1].split('/')[0]}.{token.split(':')[2]}"
     yield from problems_of({key: value for key, value in inputs.items() if key != DEFAULTS}, found, name)
-    yield from _outside_sets(token, inputs)
+    yield from _outside_sets(token, dict(inputs))
     for group in ONE_OF.get(token, ()):
         given = [key for key in group if inputs.get(key) is not None]
         if len(given) > 1:

@@ -130,7 +130,7 @@ def update(cloud: Cloud, change: Update, fault: FaultKind | None) -> dict[str, W
     if change.token == INSTANCE:
         _allow_stopping(sent, change.new)
         if "disks" in sent:
-            sent["disks"] = [disk for disk in sent["disks"] if not disk.get("boot")]
+            sent["disks"] = [disk for disk in after["disks"] if not disk.get("boot")]
     item = cloud.update(path, sent)
     runs = change.token == JOB and bool(sent.get("runExecutionToken"))
     if runs and (failed := execution.run(cloud, _clear(change.new), fails=fault is FaultKind.FAILED_EXECUTION)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import final
+from typing import Any, final
 
 from pulumi.provider.experimental import provider as sdk
 
@@ -42,58 +42,58 @@ class StandIn(sdk.Provider):
 
     async def check(self, request: sdk.CheckRequest) -> sdk.CheckResponse:
         """Inputs with names and defaults, or what is wrong with them."""
-        deeds.strike(self._faults.struck("check", request.type, request.name), request.type, "")
+        deeds.strike(self._faults.struck("check", _token(request), request.name), _token(request), "")
         given = plain(request.new_inputs)
         try:
-            found = filled(request.type, request.name, request.random_seed, given, plain(request.old_inputs))
+            found = filled(_token(request), request.name, request.random_seed, given, plain(request.old_inputs))
         except ValueError as error:
             return sdk.CheckResponse(failures=[sdk.CheckFailure("", str(error))])
-        failures = [sdk.CheckFailure("", said) for said in failures_of(request.type, found)]
+        failures = [sdk.CheckFailure("", said) for said in failures_of(_token(request), found)]
         return sdk.CheckResponse(inputs=properties(found), failures=failures)
 
     async def diff(self, request: sdk.DiffRequest) -> sdk.DiffResponse:
         """What changes, and how."""
         state, new = plain(request.old_state), plain(request.new_inputs)
         old = mapping(state.get(OLD_INPUTS))
-        place = {key: state[key] for key in ("project", "zone", "region") if key in state}
-        return differences.answer(request.type, {**place, **old}, {**place, **self._placed(request.type, new)})
+        place: dict[str, Wire] = {key: state[key] for key in ("project", "zone", "region") if key in state}
+        return differences.answer(_token(request), {**place, **old}, {**place, **self._placed(_token(request), new)})
 
     async def create(self, request: sdk.CreateRequest) -> sdk.CreateResponse:
         """In a preview only what the inputs say is known."""
-        inputs = self._placed(request.type, plain(request.properties))
+        inputs = self._placed(_token(request), plain(request.properties))
         if request.preview:
-            return sdk.CreateResponse(properties=properties(_foreseen(request.type, inputs)))
-        fault = self._faults.struck("create", request.type, request.name)
-        id_, outputs = await asyncio.to_thread(deeds.create, self._cloud, request.type, request.urn, inputs, fault)
+            return sdk.CreateResponse(properties=properties(_foreseen(_token(request), inputs)))
+        fault = self._faults.struck("create", _token(request), request.name)
+        id_, outputs = await asyncio.to_thread(deeds.create, self._cloud, _token(request), request.urn, inputs, fault)
         return sdk.CreateResponse(resource_id=id_, properties=properties(outputs))
 
     async def read(self, request: sdk.ReadRequest) -> sdk.ReadResponse:
         """What is there; without an id what is gone."""
-        fault = self._faults.struck("read", request.type, request.name)
+        fault = self._faults.struck("read", _token(request), request.name)
         state, inputs = plain(request.properties), plain(request.inputs)
         known = (state, inputs)
-        found = await asyncio.to_thread(deeds.read, self._cloud, request.type, request.resource_id, known, fault)
+        found = await asyncio.to_thread(deeds.read, self._cloud, _token(request), request.resource_id, known, fault)
         if found is None:
             return sdk.ReadResponse()
         return sdk.ReadResponse(request.resource_id, properties(found[0]), properties(found[1]))
 
     async def update(self, request: sdk.UpdateRequest) -> sdk.UpdateResponse:
         """In place."""
-        state, new = plain(request.olds), self._placed(request.type, plain(request.news))
+        state, new = plain(request.olds), self._placed(_token(request), plain(request.news))
         old = mapping(state.pop(OLD_INPUTS, {}))
         if request.preview:
-            kept = {key: value for key, value in state.items() if key not in input_names(request.type)}
+            kept = {key: value for key, value in state.items() if key not in input_names(_token(request))}
             return sdk.UpdateResponse(properties=properties({**kept, **_without_notes(new)}))
-        fault = self._faults.struck("update", request.type, request.name)
-        change = deeds.Update(token=request.type, id=request.resource_id, old=old, new=new)
+        fault = self._faults.struck("update", _token(request), request.name)
+        change = deeds.Update(token=_token(request), id=request.resource_id, old=old, new=new)
         outputs = await asyncio.to_thread(deeds.update, self._cloud, change, fault)
         return sdk.UpdateResponse(properties=properties(outputs))
 
     async def delete(self, request: sdk.DeleteRequest) -> None:
         """What is gone already is no mistake."""
-        fault = self._faults.struck("delete", request.type, request.name)
+        fault = self._faults.struck("delete", _token(request), request.name)
         state = plain(request.properties)
-        await asyncio.to_thread(deeds.delete, self._cloud, request.type, request.resource_id, state, fault)
+        await asyncio.to_thread(deeds.delete, self._cloud, _token(request), request.resource_id, state, fault)
 
     async def invoke(self, request: sdk.InvokeRequest) -> sdk.InvokeResponse:
         """The functions that the offline preview answers too, but with what the cloud knows."""
@@ -119,3 +119,8 @@ def _foreseen(token: str, inputs: Mapping[str, Wire]) -> dict[str, Wire]:
 
 def _without_notes(inputs: Mapping[str, Wire]) -> dict[str, Wire]:
     return {key: value for key, value in inputs.items() if key != DEFAULTS}
+
+
+def _token(request: Any) -> str:
+    """The type of the resource itself: in a URN those of its parents come before it."""
+    return str(request.type).rpartition("$")[2]

@@ -64,7 +64,8 @@ ALWAYS: Final = frozenset({"selfLink", "effectiveLabels", "pulumiLabels", "size"
 
 def observed(token: str, item: Item) -> dict[str, Wire]:
     """Inputs as Google has them, of the types whose drift a refresh can see."""
-    return _OBSERVED.get(token, lambda _: {})(item)
+    seen = _OBSERVED.get(token)
+    return seen(item) if seen else {}
 
 
 def metadata_in(item: Item) -> dict[str, Wire]:
