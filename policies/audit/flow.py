@@ -36,8 +36,10 @@ class Flow:
     """That reader."""
     due: int = 0
     """For how long points were due from any reader, in microseconds."""
+    looked: int = 0
+    """For how long points were due or are there, in microseconds: readers that are gone owe none, and were seen."""
     first: int | None = None
-    """From when on the first were due, in microseconds of the epoch."""
+    """When that began, in microseconds of the epoch."""
     unseen: int = 0
     """How much of that is no part of the figures, in microseconds."""
     mean: Fraction | None = None
@@ -84,14 +86,16 @@ def flow(strands: Iterable[Strand], active_mibps: Fraction) -> Flow:
     told = [strand for strand in strands if not strand.silent]
     coverage, blind = _coverage(told)
     spans = united(span for strand in told for span in strand.due)
-    due, first = length(spans), spans[0][0] if spans else None
+    both = united((*spans, *(span for strand in told for span in strand.covered)))
+    due, looked, first = length(spans), length(both), both[0][0] if both else None
     found = _rates(told, active_mibps * MIB) if told else None
     if found is None:
-        return Flow(coverage=coverage, blind=blind, due=due, first=first, unseen=due)
+        return Flow(coverage=coverage, blind=blind, due=due, looked=looked, first=first, unseen=due)
     return Flow(
         coverage=coverage,
         blind=blind,
         due=due,
+        looked=looked,
         first=first,
         unseen=length(united(span for strand in told for span in strand.unseen)),
         mean=found.mean,

@@ -23,7 +23,12 @@ def ran(host: Host, uptime: Iterable[Series], window: Span) -> Spans:
     if host.standing is Standing.RUNS and (started is not None or not found):
         since = started if started is not None else _time(host.item, "creationTimestamp") or window[0]
         sure = _within(since, window[1], window)
-        return sure if since <= window[0] else united((*sure, *without(_up(found, window), sure)))
+        if since <= window[0]:
+            return sure
+        stopped = host.stopped
+        # An hour of uptime in which it was started says nothing of its beginning.
+        off = _within(micros(stopped), since, window) if stopped is not None else ()
+        return united((*sure, *without(_up(found, window), united((*sure, *off)))))
     if found:
         return _up(found, window)
     stopped = host.stopped

@@ -20,7 +20,7 @@ from policies.audit.terms import Terms
 from policies.audit.volume_facts import ML, STRANGER, VolumeFacts
 
 LEAST: Final = 24 * 3600 * MICRO
-"""A reader is looked at for so long, or for the whole of a shorter window, before its volume is said to be wasted."""
+"""Readers are looked at for so long, or for the whole of a shorter window, before their volume is said to be wasted."""
 
 MINUTE: Final = datetime.timedelta(minutes=1)
 
@@ -84,7 +84,7 @@ def _unseen(facts: VolumeFacts, terms: Terms) -> Decision | None:
         return Decision(kind=VerdictKind.UNKNOWN_TPU_HOST if tpu else VerdictKind.UNKNOWN_TELEMETRY)
     if not facts.provisioned:
         return Decision(kind=VerdictKind.UNKNOWN_STATE)
-    if flow.due < terms.coverage * min(LEAST, length):
+    if flow.looked < terms.coverage * min(LEAST, length):
         return Decision(kind=VerdictKind.TOO_NEW, short=True)
     return None
 

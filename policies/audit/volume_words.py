@@ -68,7 +68,7 @@ def percent(part: Fraction | None) -> str:
 
 def _too_new(facts: VolumeFacts, decision: Decision) -> str:
     if decision.short:
-        seen = datetime.timedelta(microseconds=facts.flow.due)
+        seen = datetime.timedelta(microseconds=facts.flow.looked)
         return f"its {_readers(facts)} could be seen for {length(seen)} only: too short to judge"
     made = facts.created or facts.now
     return f"created {length(facts.now - made)} ago, after the window began at {moment(facts.window[0]):%m-%d %H:%MZ}"

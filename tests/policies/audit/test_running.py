@@ -41,6 +41,13 @@ FULL = [3600.0] * 24
         (Standing.RUNS, {"lastStartTimestamp": clock(30)}, [], []),
         # It ran before its last start too, and its uptime says when.
         (Standing.RUNS, {"lastStartTimestamp": clock(6)}, [0.0, 3600.0, 1800.0, 0.0], [(1, 3), (6, 24)]),
+        # It was started at half past five, and the hour of that has uptime.
+        (
+            Standing.RUNS,
+            {"lastStartTimestamp": clock(5.5), "lastStopTimestamp": clock(2)},
+            [3600.0, 3600.0, 0.0, 0.0, 0.0, 1800.0],
+            [(0, 2), (5.5, 24)],
+        ),
         # It runs, whatever its telemetry says: three hours of uptime do not make the other twenty-one undue.
         (Standing.RUNS, {"lastStartTimestamp": BEFORE}, [3600.0] * 3, [(0, 24)]),
         # Without a start only the uptime knows.

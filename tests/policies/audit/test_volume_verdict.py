@@ -35,6 +35,7 @@ def seen(mean: float = 1000, p99: float = 1500, active: float = 1, blocks: int =
     made = Flow(
         coverage=Fraction(1),
         due=WEEK,
+        looked=WEEK,
         first=WINDOW[0],
         mean=Fraction(mean),
         p99=Fraction(p99),
@@ -72,8 +73,8 @@ def facts(flow: Flow | None = None, **changes: Any) -> VolumeFacts:
 
 
 QUIET = seen(0, 0, 0, 0)
-BLIND = Flow(coverage=Fraction(3, 100), blind="vm", due=WEEK, first=WINDOW[0], unseen=WEEK)
-SHORT = seen(due=int(2 * 3600 * MICRO))
+BLIND = Flow(coverage=Fraction(3, 100), blind="vm", due=WEEK, looked=WEEK, first=WINDOW[0], unseen=WEEK)
+SHORT = seen(due=2 * 3600 * MICRO, looked=2 * 3600 * MICRO)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,8 @@ SHORT = seen(due=int(2 * 3600 * MICRO))
         (facts(QUIET, hosts=(POD,)), VerdictKind.IDLE_ATTACHED, 400),
         # A reader that has only just come is not missed, and proves no waste.
         (facts(Flow(coverage=Fraction(), due=4 * 60 * MICRO)), VerdictKind.TOO_NEW, None),
-        (facts(replace(QUIET, due=4 * 3600 * MICRO)), VerdictKind.TOO_NEW, None),
+        (facts(replace(QUIET, due=4 * 3600 * MICRO, looked=4 * 3600 * MICRO)), VerdictKind.TOO_NEW, None),
+        (facts(replace(QUIET, due=4 * 3600 * MICRO)), VerdictKind.IDLE_ATTACHED, 400),
         (facts(SHORT), VerdictKind.TOO_NEW, None),
         (facts(replace(BLIND, due=2 * 3600 * MICRO)), VerdictKind.UNKNOWN_TELEMETRY, None),
         # Half a ratio is none.
