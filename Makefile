@@ -8,6 +8,7 @@ USABLE := 'import pip, sys; sys.exit(sys.version_info < (3, 11))'
 
 demo: .venv/.ready
 	@$(BIN)/spotrail plan dev --as-of 2026-11-29
+	@$(BIN)/python -m tests.google_cloud.demo
 
 test: .venv/.ready
 	$(BIN)/pytest -n auto --dist loadfile -q
@@ -21,6 +22,7 @@ format: .venv/.ready
 bench: .venv/.ready
 	$(BIN)/python tests/bench/preview.py
 	$(BIN)/python tests/bench/readers.py
+	$(BIN)/python -m tests.bench.audit
 
 # A .venv that uv made gets pip; one that was left half-made, or has an older Python, is made again.
 # --inexact keeps pip and uv themselves, which the lock does not list. Bytecode is compiled once here, because the

@@ -54,11 +54,14 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     (shown,) = (block for block in blocks(README) if block[0].startswith("spotrail plan dev"))
     recipe = re.search(r"spotrail (plan dev .*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert recipe is not None
-    real = printed(recipe[1])
+    demo = [sys.executable, "-m", "tests.google_cloud.demo"]
+    environment = {**os.environ, "COLUMNS": "100"}
+    audit = subprocess.run(demo, capture_output=True, text=True, cwd=ROOT, env=environment, check=True).stdout
+    real = printed(recipe[1]) + audit
     position = 0
     for stretch in parts(shown):
         found = real.find(stretch, position)
-        assert found >= 0, f"not in the output of `spotrail {recipe[1]}`, which is now:\n{real}"
+        assert found >= 0, f"not in the output of `make demo`, which is now:\n{real}"
         position = found + len(stretch)
 
 
