@@ -193,7 +193,7 @@ def command(
 
     context = click.get_current_context()
     audit_options.check(context)
-    hands = remedies.Applying(access=Access(endpoint=endpoint), now=now, yes=yes)
+    hands = remedies.Applying(access=Access(endpoint=endpoint), now=now, yes=yes, quiet=quiet)
     if (saved := remedies.saved_plan(source)) is not None:
         audit_options.check_plan_options(context)
         return hands.apply(saved) if do else remedies.show_plan(saved, output_file)

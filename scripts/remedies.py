@@ -85,6 +85,8 @@ class Applying:
     now: datetime.datetime | None = None
     """The clock by which the age of the plan is counted; None for that of this machine."""
     yes: bool
+    quiet: bool = False
+    """Whether nobody is shown that a step takes its time."""
     _busy: contextlib.ExitStack = field(init=False, default_factory=contextlib.ExitStack)
 
     def apply(self, plan: RemedyPlan) -> ExitCode:
@@ -118,7 +120,7 @@ class Applying:
     def _ask(self, measure: Measure, step: Step) -> bool:
         wanted = self.yes or click.confirm(output.printable(f"   {step.text}?"), default=False, err=True)
         if wanted:
-            self._busy.enter_context(output.progress(output.printable(step.text), quiet=False))
+            self._busy.enter_context(output.progress(output.printable(step.text), quiet=self.quiet))
         return wanted
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import policies.audit.access
-from policies.audit.record import Part
+from policies.audit.record import Metric, Part
 from scripts.cli import run
 from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.server import served
 from tests.google_cloud.world import World
-from tests.scripts.audit_project import AT, WASTE, furnished, live, reader, volume
+from tests.scripts.audit_project import AT, OURS, WASTE, ZONE, furnished, live, reader, volume
 from tests.scripts.conftest import Command, Ran, strictly
 
 GONE = "http://127.0.0.1:9"
@@ -376,6 +376,53 @@ def test_each_api_fails_in_turn(
     assert any(note.startswith("no remedy is proposed") for note in found["notes"])
     assert "nothing is done in a half-seen world" in ran.stderr
     assert not [name for name in world.counts() if name.rpartition(".")[2] not in ("get", "list", "aggregatedList")]
+
+
+IN_BUCKETS = [
+    (method, part, kind)
+    for method, part in (
+        ("storage.anywhereCaches.list", Part.CACHES),
+        ("storage.objects.list", Part.HEARTBEATS),
+        ("storage.objects.get", Part.HEARTBEATS),
+    )
+    for kind in STRIKES
+    # An object that is no JSON is no heartbeat, but something else of that name.
+    if (method, kind) != ("storage.objects.get", FaultKind.TRUNCATED)
+]
+
+
+def with_a_run(world: World) -> None:
+    """A bucket of a stack with a run that writes heartbeats, and a cache in front of it."""
+    world.add(Part.BUCKETS, name="acme-checkpoints", labels=OURS)
+    world.add(Part.CACHES, bucket="acme-checkpoints", zone=ZONE, createTime="now-20d", updateTime="now-20d")
+    content = {"run": "r", "attempt": 1, "step": 1, "time": "now-1m"}
+    world.add(Part.HEARTBEATS, bucket="acme-checkpoints", name="r/heartbeat.json", updated="now-1m", content=content)
+
+
+@pytest.mark.parametrize(("method", "part", "kind"), IN_BUCKETS)
+def test_what_lies_in_buckets_fails_in_turn(
+    spotrail: Command, world: World, endpoint: str, impatient: None, method: str, part: Part, kind: FaultKind
+) -> None:
+    with_a_run(world)
+    assert strictly(spotrail(*live(endpoint, "--format", "json")).stdout)["missing"] == []
+    world.fail(Fault(kind=kind, method=method, **STRIKES[kind]))
+    ran = spotrail(*live(endpoint, "--format", "json"))
+    assert ran.returncode == 4, ran.stderr
+    assert any(gap["part"].startswith(part.value) for gap in strictly(ran.stdout)["missing"])
+    assert not any(each["remedy"] for each in strictly(ran.stdout)["verdicts"])
+
+
+@pytest.mark.parametrize("metric", Metric)
+def test_each_metric_fails_in_turn(
+    spotrail: Command, world: World, endpoint: str, impatient: None, metric: Metric
+) -> None:
+    world.fail(Fault(kind=FaultKind.FORBIDDEN, method="monitoring.timeSeries.list", where=metric.value))
+    ran = spotrail(*live(endpoint, "--format", "json", "--apply", "--yes"))
+    found = strictly(ran.stdout)
+    assert (ran.returncode, found["complete"]) == (4, False)
+    assert metric.value in {gap["part"].partition(" ")[0] for gap in found["missing"]}
+    assert not any(each["remedy"] for each in found["verdicts"])
+    assert len(world.items(Part.DISKS)) == 2
 
 
 @pytest.mark.parametrize("kind", [FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE])
