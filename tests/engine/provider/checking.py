@@ -11,12 +11,12 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from infra.engine.schema import input_class, problems_of
+from infra.engine.schema import problems_of
 from infra.engine.wire import Wire, is_opaque
 from policies.hardware.disks import check_disk
 from policies.hardware.zones import is_zone, region_of
 from tests.engine.provider.kinds import kind_of
-from tests.engine.provider.states import input_names
+from tests.engine.provider.states import class_of, input_names
 from tests.engine.provider.values import DEFAULTS, revealed
 
 
@@ -77,7 +77,7 @@ _SUFFIX: Final = 7
 
 def failures_of(token: str, inputs: Mapping[str, Wire]) -> Iterator[str]:
     """What is wrong with the inputs of a resource, a sentence each."""
-    found = input_class(token)
+    found = class_of(token)
     if found is None:
         yield f"{token} is not a type of the gcp provider"
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -22,10 +23,21 @@ ATTRIBUTION: Final = {"goog-pulumi-provisioned": "true"}
 """The label that the provider adds; it shows in `pulumiLabels` and `effectiveLabels` only."""
 
 
+_LOADING: Final = threading.Lock()
+"""The SDK loads its modules at first use, which two threads must not do at once."""
+
+
+@functools.cache
+def class_of(token: str) -> type | None:
+    """The class of the inputs of a resource type; None where the SDK has no such type."""
+    with _LOADING:
+        return input_class(token)
+
+
 @functools.cache
 def output_names(token: str) -> frozenset[str]:
     """The outputs of a resource type; none where the SDK has no such type."""
-    found = input_class(token)
+    found = class_of(token)
     if found is None:
         return frozenset()
     name = token.rpartition(":")[2]
@@ -35,7 +47,7 @@ def output_names(token: str) -> frozenset[str]:
 @functools.cache
 def input_names(token: str) -> frozenset[str]:
     """The inputs of a resource type."""
-    found = input_class(token)
+    found = class_of(token)
     return frozenset(_types.input_type_types(found)) if found else frozenset()
 
 
@@ -248,7 +260,9 @@ def _seen_group(item: Item) -> dict[str, Wire]:
 
 
 def _seen_bucket(item: Item) -> dict[str, Wire]:
-    return {"storageClass": item["storageClass"], "labels": item.get("labels", {}), "location": item["location"]}
+    """The provider does not care for the case of a location."""
+    found = {"storageClass": item["storageClass"], "labels": item.get("labels", {})}
+    return {**found, "location": item["location"].lower()}
 
 
 def _seen_node(item: Item) -> dict[str, Wire]:
