@@ -67,6 +67,9 @@ def _scheduled(
         return verdict
     floor = floor_throughput(whole(disk, "sizeGb") or 0, len(names(disk, "users")))
     due = schedule.mibps_at(audit.recorded_at, floor)
+    if due == now:
+        said = f"{verdict.message}; by the clock, {schedule.text()}, it has what is due now"
+        return replace(verdict, remedy=None, message=said)
     rate = pricing.throughput_rate(disk)
     remedy = Remedy(
         kind=RemedyKind.SCHEDULE_THROUGHPUT,
@@ -74,4 +77,4 @@ def _scheduled(
         monthly_saving=None if isinstance(rate, Unpriced) else rate * (now - schedule.mean_mibps(floor)),
         text=f"by the clock, {schedule.text()}, else {floor}: now {due}",
     )
-    return replace(verdict, remedy=remedy if due != now else None)
+    return replace(verdict, remedy=remedy)

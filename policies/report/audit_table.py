@@ -13,6 +13,7 @@ from rich.text import Text
 
 from policies.audit.model import Audit, AuditFinding, Verdict, VerdictKind
 from policies.audit.telling import many
+from policies.money import Amount
 from policies.report.figures import money
 from policies.report.layout import NARROWEST, Page, clean
 from policies.report.table import SIGNS
@@ -65,6 +66,15 @@ def audit_lines(
             yield Text()
         # Whole, so that it can be copied; a terminal wraps it.
         yield Text(clean(f" {'Next:' if number == 0 else '     '} {step}"))
+
+
+def worth(saving: Amount | None) -> str:
+    """`saves 96.00 /month`; a schedule that lifts the throughput costs something. Empty for nothing."""
+    if not saving:
+        return ""
+    if saving.per_month > 0:
+        return f"saves {money(saving.monthly)} /month"
+    return f"costs {money(-saving.monthly)} /month more"
 
 
 def worth_showing(verdict: Verdict) -> bool:
@@ -141,8 +151,7 @@ def _row(verdict: Verdict, page: Page) -> Iterator[Text]:
     yield Text(lead, style).append(head)
     yield from (Text(f"{indent}{line}") for line in rest)
     if verdict.remedy is not None:
-        saving = verdict.remedy.monthly_saving
-        saves = f", saves {money(saving.monthly)} /month" if saving else ""
+        saves = f", {effect}" if (effect := worth(verdict.remedy.monthly_saving)) else ""
         lines = textwrap.wrap(clean(f"→ {verdict.remedy.text}{saves}"), room, subsequent_indent="  ")
         yield from (Text(f"{indent}{line}", "green") for line in lines)
 

@@ -13,6 +13,7 @@ from policies.audit.remedies.applying import Outcome, Result
 from policies.audit.remedies.model import Measure, Refusal, RemedyPlan
 from policies.audit.telling import many
 from policies.money import decimal_of
+from policies.report.audit_table import worth
 from policies.report.figures import money
 from policies.report.layout import Page
 
@@ -75,11 +76,11 @@ def _by_reason(refused: Iterable[Refusal]) -> Mapping[str, list[str]]:
 
 def measure_lines(measure: Measure, page: Page) -> Iterator[Text]:
     """What is wrong, what its remedy saves, and what the stack has to be told."""
-    worth = "what it saves is not known"
+    effect = "what it saves is not known"
     if measure.saving is not None:
-        worth = f"saves {money(measure.saving.monthly)} /month" if measure.saving else "saves nothing by itself"
+        effect = worth(measure.saving) or "saves nothing by itself"
     yield from page.paragraph(
-        f"{name_of(measure.resource)}  {measure.verdict.value}, {worth}: {measure.why}", hanging="   "
+        f"{name_of(measure.resource)}  {measure.verdict.value}, {effect}: {measure.why}", hanging="   "
     )
     for setting in measure.setting.splitlines():
         yield from page.paragraph(f"also in {setting}", "   ", style="yellow", hanging="     ")

@@ -31,6 +31,7 @@ def saving(amount: int | None, kind: RemedyKind = RemedyKind.LOWER_THROUGHPUT) -
     [
         (saving(96), "Remedies: 1 in 1 step, saving 96.00 /month, of what was seen 2026-11-15", "saves 96.00 /month"),
         (saving(5, RemedyKind.SNAPSHOT_THEN_DELETE), "Remedies: 1 in 2 steps, saving 5.00 /month", "saves 5.00 /month"),
+        (saving(-12), "Remedies: 1 in 1 step, saving -12.00 /month", "costs 12.00 /month more"),
         (saving(0), "Remedies: 1 in 1 step, saving 0.00 /month", "saves nothing by itself"),
         (saving(None), "Remedies: 1 in 1 step, saving an amount that is not known", "what it saves is not known"),
         (dataclasses.replace(saving(1), measures=()), "Remedies: nothing to do, of what was seen 2026-11-15", ""),
