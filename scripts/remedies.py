@@ -110,7 +110,7 @@ class Applying:
                     self._busy.close()
                     _tell_result(result)
                     results.append(result)
-        except (KeyboardInterrupt, click.Abort):
+        except (KeyboardInterrupt, click.Abort, SystemExit):
             _say("\n stopped; what is begun goes on in the cloud, and the same command again does the rest")
             raise
         counts = Counter(result.outcome for result in results)

@@ -89,7 +89,9 @@ class RemedyKind(enum.Enum):
     """To 0 machines."""
     STOP_INSTANCE = "stop-instance"
     SET_LIFECYCLE = "set-lifecycle"
-    """A rule that ends unfinished uploads, or noncurrent versions."""
+    """A rule that ends unfinished uploads."""
+    EXPIRE_VERSIONS = "expire-versions"
+    """A rule that deletes noncurrent versions."""
     SHORTEN_SOFT_DELETE = "shorten-soft-delete"
     DISABLE_CACHE = "disable-cache"
 

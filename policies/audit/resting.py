@@ -27,6 +27,7 @@ _RESTS: Final = MappingProxyType[RemedyKind, tuple[Key, ...]](
         RemedyKind.RESIZE_GROUP: _MACHINES,
         RemedyKind.STOP_INSTANCE: _MACHINES,
         RemedyKind.SET_LIFECYCLE: (Part.BUCKETS, Metric.BUCKET_BYTES),
+        RemedyKind.EXPIRE_VERSIONS: (Part.BUCKETS, Metric.BUCKET_BYTES),
         RemedyKind.SHORTEN_SOFT_DELETE: (Part.BUCKETS, Metric.BUCKET_BYTES),
         RemedyKind.DISABLE_CACHE: (Part.CACHES, Metric.CACHE_HITS),
     }

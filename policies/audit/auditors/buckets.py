@@ -201,8 +201,9 @@ def _change(bucket: Item, kept: Kept) -> tuple[RemedyKind | None, str]:
         return (None, "") if seconds == 0 else (RemedyKind.SHORTEN_SOFT_DELETE, "soft delete off")
     if _has_rule(bucket, kept):
         return None, ""
-    text = "end unfinished uploads" if kept is Kept.UPLOADS else "delete noncurrent versions"
-    return RemedyKind.SET_LIFECYCLE, f"lifecycle: {text}"
+    if kept is Kept.UPLOADS:
+        return RemedyKind.SET_LIFECYCLE, "lifecycle: end unfinished uploads"
+    return RemedyKind.EXPIRE_VERSIONS, "lifecycle: delete noncurrent versions"
 
 
 def _has_rule(bucket: Item, kept: Kept) -> bool:

@@ -23,7 +23,7 @@ MANAGED: Final = ("managed-by", "spotrail")
 """The label on everything that a stack of ours made."""
 PROTECT: Final = ("protect", "true")
 """The label of what is never touched unless it is named."""
-LAST_COPIES: Final = frozenset({RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE})
+LAST_COPIES: Final = frozenset({RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE, RemedyKind.EXPIRE_VERSIONS})
 """What loses data for good: there is nothing to take a snapshot of before."""
 ENDINGS: Final = frozenset({RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE})
 """What ends a slice whose owner's `ttl` is over."""
@@ -144,7 +144,7 @@ def _objection(verdict: Verdict, remedy: Remedy, choice: Choice, named: frozense
     if labels.get(PROTECT[0]) == PROTECT[1]:
         return f"it is labelled {'='.join(PROTECT)}; name it with --resource to touch it"
     if remedy.kind in LAST_COPIES:
-        return "its data is gone for good then; name it with --resource to delete it"
+        return "data of it is gone for good then; name it with --resource to have it so"
     if labels.get(MANAGED[0]) != MANAGED[1]:
         return f"it is not labelled {'='.join(MANAGED)}; name it with --resource to touch it"
     if choice.stack and labels.get("env") != choice.stack:
@@ -174,5 +174,5 @@ def _settings(name: str, labels: Mapping[str, str], remedy: Remedy) -> Iterator[
     elif remedy.kind in (RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE):
         slice_name = labels.get("slice") or name
         yield f"{file}: take {slice_name} out of spotrail:slices, or the next up brings it back"
-    elif remedy.kind in (RemedyKind.SET_LIFECYCLE, RemedyKind.SHORTEN_SOFT_DELETE):
+    elif remedy.kind in (RemedyKind.SET_LIFECYCLE, RemedyKind.EXPIRE_VERSIONS, RemedyKind.SHORTEN_SOFT_DELETE):
         yield f"{file}: the next up sets the bucket back; change infra/components/buckets.py, which has its rules"

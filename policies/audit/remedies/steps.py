@@ -128,23 +128,25 @@ def _set(
     return make
 
 
-def _lifecycle(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
-    """Adds the rules that are not there, and keeps those that are."""
-    lifecycle = item.get("lifecycle")
-    rules = lifecycle.get("rule") if isinstance(lifecycle, Mapping) else None
-    kept = list(rules) if isinstance(rules, list) else []
-    added: list[Json] = [rule for rule in _lifecycle_rules(item) if rule not in kept]
-    wanted: Json = {"rule": [*kept, *added]}
-    yield _patch(
-        resource, item, {"lifecycle": wanted}, {"lifecycle": wanted}, f"add a lifecycle rule to {last(resource)}"
-    )
+def _lifecycle(rule: Json, effect: str) -> Callable[[str, Remedy, Item], Iterator[Step]]:
+    """A maker of the step that adds one rule, if it is not there, and keeps those that are."""
+
+    def make(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
+        lifecycle = item.get("lifecycle")
+        rules = lifecycle.get("rule") if isinstance(lifecycle, Mapping) else None
+        kept = list(rules) if isinstance(rules, list) else []
+        wanted: Json = {"rule": kept if rule in kept else [*kept, rule]}
+        text = f"add a lifecycle rule to {last(resource)}: {effect}"
+        yield _patch(resource, item, {"lifecycle": wanted}, {"lifecycle": wanted}, text)
+
+    return make
 
 
-def _lifecycle_rules(item: Item) -> Iterator[Json]:
-    yield {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": UNFINISHED_DAYS}}
-    versioning = item.get("versioning")
-    if isinstance(versioning, Mapping) and versioning.get("enabled") is True:
-        yield {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": NONCURRENT_DAYS}}
+_END_UPLOADS: Final[Json] = {
+    "action": {"type": "AbortIncompleteMultipartUpload"},
+    "condition": {"age": UNFINISHED_DAYS},
+}
+_END_VERSIONS: Final[Json] = {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": NONCURRENT_DAYS}}
 
 
 def _soft_delete(resource: str, remedy: Remedy, item: Item) -> Iterator[Step]:
@@ -207,7 +209,10 @@ _MAKERS: Final[Mapping[RemedyKind, Callable[[str, Remedy, Item], Iterator[Step]]
         Action.RESIZE_GROUP, "resize to 0 machines the group", ("targetSize",), {"targetSize": "0"}, {"size": 0}
     ),
     RemedyKind.STOP_INSTANCE: _set(Action.STOP_INSTANCE, "stop", ("status",), {"status": "TERMINATED"}),
-    RemedyKind.SET_LIFECYCLE: _lifecycle,
+    RemedyKind.SET_LIFECYCLE: _lifecycle(_END_UPLOADS, f"uploads that are unfinished after {UNFINISHED_DAYS} days end"),
+    RemedyKind.EXPIRE_VERSIONS: _lifecycle(
+        _END_VERSIONS, f"versions that are noncurrent for {NONCURRENT_DAYS} days are deleted"
+    ),
     RemedyKind.SHORTEN_SOFT_DELETE: _soft_delete,
     RemedyKind.DISABLE_CACHE: _set(Action.DISABLE_CACHE, "disable the cache", ("state",), {"state": "disabled"}),
 }

@@ -35,6 +35,7 @@ RESOURCES = {
     RemedyKind.RESIZE_GROUP: f"{ZONE}/instanceGroupManagers/g",
     RemedyKind.STOP_INSTANCE: f"{ZONE}/instances/i",
     RemedyKind.SET_LIFECYCLE: "b/acme",
+    RemedyKind.EXPIRE_VERSIONS: "b/acme",
     RemedyKind.SHORTEN_SOFT_DELETE: "b/acme",
     RemedyKind.DISABLE_CACHE: "b/acme/anywhereCaches/us-central1-b",
 }

@@ -106,6 +106,7 @@ ACTIONS = {
     ),
     "queued": (add(Part.QUEUED_RESOURCES, QUEUED["name"], **QUEUED), RemedyKind.DELETE_QUEUED_RESOURCE),
     "lifecycle": (add(Part.BUCKETS, "b/acme-tmp", name="acme-tmp"), RemedyKind.SET_LIFECYCLE),
+    "versions": (add(Part.BUCKETS, "b/acme-tmp", name="acme-tmp"), RemedyKind.EXPIRE_VERSIONS),
     "soft delete": (add(Part.BUCKETS, "b/acme-tmp", name="acme-tmp"), RemedyKind.SHORTEN_SOFT_DELETE),
     "cache": (
         add(Part.CACHES, f"b/acme-tmp/anywhereCaches/{ZONE}", bucket="acme-tmp", anywhereCacheId=ZONE, zone=ZONE),

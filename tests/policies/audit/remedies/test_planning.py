@@ -41,6 +41,7 @@ def seen(*verdicts: Verdict) -> tuple[Audit, Record]:
             "name": each.name,
             "selfLink": f"https://www.googleapis.com/compute/v1/{each.resource}",
             "provisionedThroughput": "1200",
+            "metageneration": "1",
         }
         for number, each in enumerate(verdicts)
     )
@@ -105,10 +106,10 @@ def test_the_guard_lowers_throughput_and_ends_what_is_over() -> None:
     assert names(verdict("b", DELETE), choice=dataclasses.replace(safe, resources=("b",))) == []
 
 
-@pytest.mark.parametrize("kind", [RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE])
+@pytest.mark.parametrize("kind", [RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE, RemedyKind.EXPIRE_VERSIONS])
 def test_a_last_copy_goes_only_when_it_is_named(kind: RemedyKind) -> None:
     plan = plan_remedies(*seen(verdict("a", kind)), Choice())
-    assert (plan.measures, plan.refused[0].why[:27]) == ((), "its data is gone for good t")
+    assert (plan.measures, plan.refused[0].why[:27]) == ((), "data of it is gone for good")
     assert names(verdict("a", kind), choice=Choice(resources=("a",))) == ["a"]
 
 

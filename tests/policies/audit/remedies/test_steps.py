@@ -84,7 +84,21 @@ def test_one_step_remedies(
     assert (done or {}).items() <= step.done.fields.items()
 
 
-def test_a_lifecycle_rule_is_added_to_those_that_are_there() -> None:
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        (
+            RemedyKind.SET_LIFECYCLE,
+            {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}},
+        ),
+        (
+            RemedyKind.EXPIRE_VERSIONS,
+            {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": 7}},
+        ),
+    ],
+)
+def test_one_lifecycle_rule_is_added_to_those_that_are_there(kind: RemedyKind, rule: dict[str, Any]) -> None:
+    """Who ends uploads deletes no versions by the way, also where the bucket keeps some."""
     mine = {"action": {"type": "Delete"}, "condition": {"age": 30, "matchesPrefix": ["tmp/"]}}
     item = {
         "id": "x",
@@ -93,10 +107,10 @@ def test_a_lifecycle_rule_is_added_to_those_that_are_there() -> None:
         "versioning": {"enabled": True},
         "lifecycle": {"rule": [mine]},
     }
-    (step,) = steps_of(BUCKET, remedy(RemedyKind.SET_LIFECYCLE), item)
+    (step,) = steps_of(BUCKET, remedy(kind), item)
     rules = step.arguments["patch"]["lifecycle"]["rule"]  # type: ignore[call-overload, index]
-    assert rules[0] == mine
-    assert [rule["action"]["type"] for rule in rules[1:]] == ["AbortIncompleteMultipartUpload", "Delete"]
+    assert rules == [mine, rule]
+    assert "7 days" in step.text
     assert step.arguments["metageneration"] == "7"
     assert unmet(step.done, {"timeCreated": "t", "lifecycle": {"rule": list(reversed(rules))}}) == ""
 
