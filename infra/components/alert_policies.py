@@ -118,8 +118,8 @@ class AlertPolicies:
             f"idle things for more than {terms.idle_dollars} a month, volumes that nothing has attached, slices past "
             "their `ttl`, training runs without a heartbeat, or parts of the project that it could not read.\n\n"
             f"1. `spotrail audit --project {project}` says which, what each costs, and what would end it.\n"
-            "2. `spotrail audit --apply` asks before each step; `spotrail:guard.apply: true` lets the guard do what is "
-            "safe by itself."
+            f"2. `spotrail audit --project {project} --stack {env} --apply` asks before each step; "
+            "`spotrail:guard.apply: true` lets the guard do what is safe by itself."
         )
         alert = guard_findings(env, terms.every_hours, terms.idle_dollars)
         return self._policy("guard-findings", "Money that is lost", [_condition("what the guard found", alert)], text)

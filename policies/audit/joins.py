@@ -17,13 +17,10 @@ from policies.audit.groups import base_of, creator_of
 from policies.audit.links import last, location_of, project_of, relative
 from policies.audit.reading import link_of, objects, said
 from policies.audit.record import Item, Metric, Part, Record, Series
-from policies.audit.states import NODE_STATES, PREEMPTED, RUNNING, STOPPED, STOPPED_NODES
-from policies.audit.times import when
+from policies.audit.states import NODE_STATES, OFF, PREEMPTED, RUNNING, STOPPED, STOPPED_NODES
+from policies.audit.times import stopped_at
 from policies.hardware.slices import shapes
 
-OFF: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
-"""States of an instance that reads nothing and will not by itself; its disks bill on."""
-STOPS: Final = ("lastStopTimestamp", "lastSuspendedTimestamp")
 MANY: Final = "_MANY"
 """How the access modes of disks end that several machines can have."""
 _ON_THE_WAY: Final = (RUNNING | STOPPED) - OFF
@@ -60,8 +57,7 @@ class Host:
     @property
     def stopped(self) -> datetime.datetime | None:
         """When an instance was stopped or suspended last; None where it does not say."""
-        times = [when(self.item, key) for key in STOPS]
-        return max((time for time in times if time is not None), default=None)
+        return stopped_at(self.item)
 
     @property
     def id(self) -> str:

@@ -43,3 +43,5 @@ STOPPED: Final = frozenset(
     {"DEPROVISIONING", "PENDING", "PROVISIONING", "REPAIRING", "STAGING", "STOPPED", "SUSPENDED", "TERMINATED"}
 )
 """It does not; its disks do. A suspended one keeps its memory, for which the book has no price."""
+OFF: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
+"""Of these, those that it does not leave by itself. It reads nothing."""

@@ -59,5 +59,11 @@ def when(item: Item, field: str) -> datetime.datetime | None:
         raise InputError(f"{subject}: {error}") from error
 
 
+def stopped_at(instance: Item) -> datetime.datetime | None:
+    """When an instance was stopped or suspended last; None where it does not say."""
+    times = [when(instance, key) for key in ("lastStopTimestamp", "lastSuspendedTimestamp")]
+    return max((time for time in times if time is not None), default=None)
+
+
 def _refused(text: str) -> str:
     return f'"{text}" is no time; it must be RFC 3339 with its zone, as in 2026-05-01T00:59:00Z or ...T12:00:00.5-07:00'

@@ -7,13 +7,13 @@ from typing import Final
 
 from policies.audit.context import Auditor, Context
 from policies.audit.model import RemedyKind, VerdictKind
+from policies.audit.pricing import UNUSED
 from policies.audit.reading import shown, word
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, day, each, if_seen, length, priced, remedy, tell
 from policies.audit.ttl import created
 
-UNUSED: Final = "RESERVED"
 _FINE: Final = ("IN_USE", "RESERVING")
 _KINDS: Final = ("", "EXTERNAL", "INTERNAL")
 

@@ -15,10 +15,10 @@ from policies.audit.reading import names, said, whole
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, readable, subjects
+from policies.audit.volume_facts import ML
 from policies.estimate.model import Unpriced
 from policies.hardware.disks import floor_throughput
 
-ML: Final = "hyperdisk-ml"
 MANY: Final = 20
 """Up to so many readers a volume needs no more for them, then and now."""
 OLD_FLOOR: Final = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterator
 from decimal import Decimal
@@ -19,17 +18,16 @@ from policies.audit.model import VerdictKind
 from policies.audit.reading import link_of, linked, names, objects, said, shown
 from policies.audit.record import Item, Metric, Part, Series
 from policies.audit.spans import Span, common, length, micros, united
-from policies.audit.states import RUNNING, STOPPED
+from policies.audit.states import OFF, RUNNING, STOPPED
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, day, each, many, money, tell
 from policies.audit.telling import length as span_of
-from policies.audit.times import when
+from policies.audit.times import stopped_at, when
 from policies.audit.ttl import created
 from policies.estimate.model import total
 
 IDLE_PERCENT: Final = Decimal(5)
 """A machine whose CPUs stay below for 19 of 20 points does nothing."""
-_STOPPED_FOR_GOOD: Final = ("STOPPED", "SUSPENDED", "TERMINATED")
 
 
 def _look(context: Context) -> Iterator[Told]:
@@ -42,7 +40,7 @@ def _look(context: Context) -> Iterator[Told]:
 
 def _told(context: Context, subject: Subject, cpu: dict[str, list[Series]], disks: dict[str, Item]) -> Iterator[Told]:
     status = said(subject.item, "status")
-    if status in _STOPPED_FOR_GOOD:
+    if status in OFF:
         yield from _stopped(context, subject, disks)
     elif is_tpu_host(subject):
         return
@@ -86,7 +84,7 @@ def _p95(cpu: list[Series], start: int, end: int, least: Fraction) -> Decimal | 
 
 def _stopped(context: Context, subject: Subject, disks: dict[str, Item]) -> Iterator[Told]:
     """What the disks bill that only this machine uses."""
-    off = _off(subject.item)
+    off = stopped_at(subject.item)
     if off is None or context.now - off < context.terms.grace or not context.record.seen(Part.DISKS):
         return
     kept = [disks[link] for link in dict.fromkeys(_disks(subject.item)) if link in disks]
@@ -101,11 +99,6 @@ def _stopped(context: Context, subject: Subject, disks: dict[str, Item]) -> Iter
         f"{said(subject.item, 'status')} since {day(off)}; {many(len(own), 'disk')} of it {verb} {least}{money(cost)}"
     )
     yield find("VM-STOPPED", subject, message, monthly=cost)
-
-
-def _off(item: Item) -> datetime.datetime | None:
-    times = [when(item, key) for key in ("lastStopTimestamp", "lastSuspendedTimestamp")]
-    return max((time for time in times if time is not None), default=None)
 
 
 def _disks(item: Item) -> Iterator[str]:

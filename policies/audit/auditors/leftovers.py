@@ -8,6 +8,7 @@ from typing import Final
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
 from policies.audit.links import last
+from policies.audit.pricing import UNUSED
 from policies.audit.reading import linked, names, objects, said
 from policies.audit.record import Item, Part
 from policies.audit.states import PREEMPTED, STOPPED_NODES
@@ -33,7 +34,7 @@ def _left(
 ) -> Iterator[Told]:
     kept = [disks[link] for link in _named(node.item) if link in disks and link not in living]
     unused = [disk for disk in kept if all(last(user).startswith(node.name) for user in names(disk.item, "users"))]
-    idle = [each for each in addresses if said(each.item, "status") == "RESERVED" and _is_of(each.name, node.name)]
+    idle = [each for each in addresses if said(each.item, "status") == UNUSED and _is_of(each.name, node.name)]
     bills = [bill_of(context.pricing.estimate(each.part, each.item))[0] for each in (*unused, *idle)]
     cost = total(each for each in bills if each is not None)
     if not cost:
