@@ -10,13 +10,14 @@ from typing import Final
 
 from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
+from policies.audit.heartbeats import ENV
 from policies.audit.model import Remedy, RemedyKind, Since, Usage, Verdict, VerdictKind
 from policies.audit.reading import said
 from policies.audit.record import Part
 from policies.audit.shares import split
 from policies.audit.spans import moment
 from policies.audit.subjects import Subject
-from policies.audit.telling import Told, bill_of, each, money, priced, tell
+from policies.audit.telling import Told, bill_of, each, money, priced, subjects, tell
 from policies.audit.volume_facts import FactFinder, VolumeFacts
 from policies.audit.volume_money import Money, money_of
 from policies.audit.volume_verdict import Decision, decide
@@ -60,10 +61,22 @@ def _message(context: Context, disk: Subject, facts: VolumeFacts, decision: Deci
     cluster = in_cluster(disk)
     if decision.kind is VerdictKind.IDLE_UNATTACHED and cluster:
         return f"{text}; a volume of {cluster}, where its PersistentVolumeClaim is what to delete"
+    resting = ", ".join(_resting(context, disk))
+    if decision.kind is VerdictKind.IDLE_UNATTACHED and resting:
+        text = f"{text}; its stack has groups at 0 machines that may come back for it: {resting}"
     origin = said(disk.item, "sourceSnapshot") or said(disk.item, "sourceImage")
     if decision.kind is VerdictKind.IDLE_UNATTACHED and origin:
         return f"{text}; made from {origin.rpartition('/')[2]}"
     return text
+
+
+def _resting(context: Context, disk: Subject) -> Iterator[str]:
+    """Groups of its stack and place that have no machine now: what their template attaches, no list shows."""
+    env = disk.label(ENV)
+    for group in subjects(context, Part.GROUPS):
+        near = group.location == disk.location or group.location.startswith(f"{disk.location}-")
+        if env and near and group.name.startswith(f"{env}-") and str(group.item.get("targetSize") or 0) == "0":
+            yield group.name
 
 
 def _since(facts: VolumeFacts, kind: VerdictKind) -> tuple[datetime.datetime | None, Since]:

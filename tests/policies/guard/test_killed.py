@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, final
 
 import pytest
 
 from policies.audit.access import Access, Calls, Clients
 from policies.audit.record import Part
+from policies.audit.remedies.applying import Outcome
+from policies.exit_codes import ExitCode
 from policies.guard import running
 from tests.google_cloud.server import served
 from tests.google_cloud.world import World
@@ -76,3 +79,16 @@ def test_wherever_it_is_killed_the_next_run_ends_in_the_same_world(monkeypatch: 
     assert wanted["throughput"]["dev-llama"] == "400"
     assert whole.calls >= 15
     assert [at for at in range(whole.calls) if ended(Fuse(at), monkeypatch) != wanted] == []
+
+
+def test_two_at_once_end_in_the_same_world_and_neither_is_in_trouble() -> None:
+    """A run that takes longer than an hour, and the next: the call that comes second finds its end reached."""
+    world = World(now=NOW, polls=2)
+    furnish(world)
+    with served(world) as endpoint, ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: guarded(endpoint, apply=True), range(2)))
+    found = state(world)
+    assert (found["groups"], found["nodes"], found["throughput"]["dev-llama"]) == ({"dev-group": 0}, [], "400")
+    assert [(run.troubles, run.exit_code) for run in both] == [((), ExitCode.FINE)] * 2
+    outcomes = [{result.outcome for result in run.report.results} for run in both]
+    assert set.union(*outcomes) <= {Outcome.DONE, Outcome.ALREADY}

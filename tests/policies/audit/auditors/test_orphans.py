@@ -54,7 +54,7 @@ def test_an_address_that_nothing_uses_is_released() -> None:
         "us-central1",
     )
     assert (found.since_confidence, found.wasted_so_far) == (Since.UNKNOWN, None)
-    assert found.message == "reserved since 09-01, nothing uses it"
+    assert found.message == "reserved since 09-01, nothing uses it; once released, its number is not to be had again"
     assert found.remedy is not None
     assert (found.remedy.kind, found.remedy.monthly_saving) == (RemedyKind.RELEASE_ADDRESS, found.waste)
 

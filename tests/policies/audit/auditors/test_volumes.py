@@ -20,7 +20,7 @@ from policies.audit.record import Kind, Metric, Part, Series
 from policies.audit.terms import Terms
 from policies.money import ZERO
 from tests.policies.audit.points import HOUR, MIB, MINUTE, at_rate, rates, series
-from tests.policies.audit.worlds import END, NOW, OLD, URL, ZONE, context, disk, instance, node
+from tests.policies.audit.worlds import END, NOW, OLD, URL, ZONE, context, disk, instance, node, zonal
 
 OPENS, CLOSES = END.timestamp() - 7 * 24 * HOUR, END.timestamp()
 WINDOW_START = datetime.datetime.fromtimestamp(OPENS, tz=datetime.UTC)
@@ -214,6 +214,23 @@ def test_at_the_floor_there_is_nothing_to_lower() -> None:
     found = one([volume(mibps=400)], [head()], {Metric.READ_BYTES: [reads(0)]})
     assert (found.kind, found.remedy) == (VerdictKind.IDLE_ATTACHED, None)
     assert "400 is the least for it, to pay nothing it has to go" in found.message
+
+
+@pytest.mark.parametrize(
+    ("group", "told"),
+    [
+        (zonal("instanceGroupManagers", "dev-serve", targetSize=0), True),
+        (zonal("instanceGroupManagers", "dev-serve", targetSize="0"), True),
+        (zonal("instanceGroupManagers", "dev-serve", targetSize=4), False),
+        (zonal("instanceGroupManagers", "prod-serve", targetSize=0), False),
+        (zonal("instanceGroupManagers", "dev-serve", targetSize=0, zone=f"{URL}/zones/us-east1-d"), False),
+    ],
+)
+def test_a_group_at_no_machines_may_come_back_for_its_volume(group: dict[str, Any], told: bool) -> None:
+    """Scaled to nothing for the weekend: its template names the volume, and a yes to its deletion would end it."""
+    seen = context({Part.DISKS: [loose(labels={"env": "dev"})], Part.GROUPS: [group]})
+    (found,) = AUDITOR.look(seen)
+    assert found.message.endswith("groups at 0 machines that may come back for it: dev-serve") is told
 
 
 def test_an_idle_volume_that_pays_nothing_for_its_throughput_need_not_go() -> None:
