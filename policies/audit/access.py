@@ -146,7 +146,8 @@ class Clients:
             initial=self.access.first_wait_s,
             maximum=max(30.0, self.access.first_wait_s),
             multiplier=2.0,
-            timeout=self.access.deadline_s,
+            # Nobody waits longer: a thread that was given up is not to knock on for minutes.
+            timeout=min(self.access.deadline_s, self.access.part_s),
             on_error=again,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -31,7 +32,17 @@ def gather(questions: Mapping[K, Callable[[], T]], seconds: float) -> Mapping[K,
         threading.Thread(
             target=_work, args=(questions, open_questions, answers), name=f"gather-{number}", daemon=True
         ).start()
-    return _collected(questions, answers, seconds)
+    try:
+        return _collected(questions, answers, seconds)
+    finally:
+        _close(open_questions)
+
+
+def _close(open_questions: queue.SimpleQueue[K]) -> None:
+    """Leave no question to the workers: when all is answered there is none, and when it is given up nobody listens."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            open_questions.get_nowait()
 
 
 def _collected(
