@@ -48,6 +48,8 @@ class World:
         self.inventory: dict[Part, dict[str, Item]] = {part: {} for part in Part}
         self.records: dict[str, Item] = {}
         """What a declaration made that is no Part of an inventory, by its path."""
+        self.exhausted: set[str] = set()
+        """Zones that have no room for another machine."""
         self.throughput_changed: dict[str, datetime.datetime] = {}
         """When the throughput of a disk was last changed, by its path."""
         self.written: list[dict[str, Any]] = []

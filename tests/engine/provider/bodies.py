@@ -151,14 +151,8 @@ def _node(inputs: Inputs) -> Body:
         account = inputs["serviceAccount"]
         body["serviceAccount"] = {"email": account["email"], "scope": account.get("scopes", [])}
     if "dataDisks" in inputs:
-        body["dataDisks"] = data_disks_of(inputs["dataDisks"])
+        body["dataDisks"] = [{"mode": "READ_WRITE", **each} for each in inputs["dataDisks"]]
     return body
-
-
-def data_disks_of(disks: list[Inputs]) -> list[Body]:
-    """Data disks as the TPU API has them: what is read only may be read by many."""
-    modes = {"READ_ONLY": "READ_ONLY_MANY"}
-    return [{"sourceDisk": each["sourceDisk"], "mode": modes.get(each.get("mode", ""), "READ_WRITE")} for each in disks]
 
 
 def _queued(inputs: Inputs) -> Body:

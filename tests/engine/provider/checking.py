@@ -73,6 +73,8 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, Wire]]] = {
 _LOWER: Final = frozenset({"Network", "Subnetwork", "Router", "RouterNat", "Firewall", "BackendService"})
 _LIMITS: Final = {"gcp:storage/bucket:Bucket": 222, "gcp:serviceaccount/account:Account": 30}
 _SUFFIX: Final = 7
+PLACE: Final = ("project", "zone", "region")
+"""What the provider takes from its configuration where a resource leaves it out."""
 
 
 def failures_of(token: str, inputs: Mapping[str, Wire]) -> Iterator[str]:
@@ -160,7 +162,7 @@ def _autoname(token: str, key: str, name: str, seed: bytes, inputs: Mapping[str,
 def placed(token: str, inputs: Mapping[str, Wire], config: Mapping[str, str]) -> dict[str, Wire]:
     """The inputs with the project, zone and region that the provider takes from its configuration."""
     found = dict(inputs)
-    for key in ("project", "zone", "region"):
+    for key in PLACE:
         if key in input_names(token) and found.get(key) is None and config.get(key):
             found[key] = config[key]
     zone = found.get("zone")

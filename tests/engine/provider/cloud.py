@@ -7,11 +7,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from tests.engine.provider.serving import ProviderError
 
 Item: TypeAlias = dict[str, Any]
+_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""What is on this machine is asked without a proxy."""
 
 
 class GoogleError(ProviderError):
@@ -61,7 +63,7 @@ class Cloud:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.endpoint + path, data=data, method=verb)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with _OPENER.open(request, timeout=60) as answer:
                 found: Item = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:

@@ -16,7 +16,7 @@ from infra.engine.errors import EngineRefusal
 from infra.engine.invokes import answer_invoke
 from infra.engine.wire import UNKNOWN_TEXT, Wire
 from tests.engine.provider import deeds, differences
-from tests.engine.provider.checking import failures_of, filled, placed
+from tests.engine.provider.checking import PLACE, failures_of, filled, placed
 from tests.engine.provider.cloud import Cloud
 from tests.engine.provider.faults import Faults
 from tests.engine.provider.serving import ProviderError
@@ -36,7 +36,7 @@ class StandIn(sdk.Provider):
     async def configure(self, request: sdk.ConfigureRequest) -> sdk.ConfigureResponse:
         """Project, zone and region are what resources take where they name none."""
         given = plain(request.args)
-        self._config = {key: text(given, key) for key in ("project", "zone", "region") if text(given, key)}
+        self._config = {key: text(given, key) for key in PLACE if text(given, key)}
         # Outputs are not accepted: the SDK cannot read one that is not known yet.
         return sdk.ConfigureResponse(accept_secrets=True, supports_preview=True, accept_resources=True)
 
@@ -55,8 +55,10 @@ class StandIn(sdk.Provider):
         """What changes, and how."""
         state, new = plain(request.old_state), plain(request.new_inputs)
         old = mapping(state.get(OLD_INPUTS))
-        place: dict[str, Wire] = {key: state[key] for key in ("project", "zone", "region") if key in state}
-        return differences.answer(_token(request), {**place, **old}, {**place, **self._placed(_token(request), new)})
+        place: dict[str, Wire] = {key: state[key] for key in PLACE if key in state}
+        full = self._placed(_token(request), new)
+        moved = {key: value for key, value in full.items() if key in new or key in place}
+        return differences.answer(_token(request), {**place, **old}, moved)
 
     async def create(self, request: sdk.CreateRequest) -> sdk.CreateResponse:
         """In a preview only what the inputs say is known."""
