@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from policies.audit.model import Audit
     from policies.audit.record import Record
     from policies.audit.remedies.model import RemedyPlan
+    from policies.audit.schedule import Schedule
     from policies.audit.terms import Terms
     from policies.exit_codes import ExitCode
     from policies.prices.book import PriceBook
@@ -197,15 +198,16 @@ def command(
     if (saved := remedies.saved_plan(source)) is not None:
         audit_options.check_plan_options(context)
         return hands.apply(saved) if do else remedies.show_plan(saved, output_file)
-    terms = _terms(window, grace, per_vm_cap)
+    # What is wrong with these is said before minutes are spent on a project.
+    terms, wanted = _terms(window, grace, per_vm_cap), read_schedules(schedules)
+    book = load_book(prices) if prices else shipped_book()
     record = (
         read_record(source) if source is not None else _collected(project or "", hands.access, terms, now, quiet=quiet)
     )
     if record_file is not None:
         _write_record(record, record_file)
-    audit = _judged(record, terms, load_book(prices) if prices else shipped_book(), as_of, schedules)
-    scheduled = tuple(read_schedules(schedules))
-    choice = Choice(resources=resources, stack=stack, scheduled=scheduled)
+    audit = _judged(record, terms, book, as_of, wanted)
+    choice = Choice(resources=resources, stack=stack, scheduled=tuple(wanted))
     plan = plan_remedies(audit, record, choice) if do or plan_file else None
     steps = () if do else tuple(audit_options.next_steps(context, remedies=_has_remedies(audit)))
     _write(audit, form, output_file, everything=everything, next_steps=steps)
@@ -271,13 +273,12 @@ def _write(audit: Audit, form: str, output_file: Path | None, *, everything: boo
 
 
 def _judged(
-    record: Record, terms: Terms, book: PriceBook, as_of: datetime.date | None, schedules: tuple[str, ...]
+    record: Record, terms: Terms, book: PriceBook, as_of: datetime.date | None, wanted: Mapping[str, Schedule]
 ) -> Audit:
     from policies.audit.judge import judge
     from policies.audit.pricing import Pricing
-    from policies.audit.scheduling import read_schedules, scheduled
+    from policies.audit.scheduling import scheduled
 
-    wanted = read_schedules(schedules)
     day = as_of or record.recorded_at.astimezone(datetime.UTC).date()
     audit = judge(record, terms, book, day)
     return scheduled(audit, record, wanted, Pricing(record=record, book=book, as_of=day)) if wanted else audit

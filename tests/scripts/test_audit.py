@@ -198,6 +198,7 @@ def test_where_nothing_answers(spotrail: Command) -> None:
         (("--from", "week.json", "--as-of", "today"), "is not a day"),
         (("--from", "week.json", "--format", "xml"), "is not one of"),
         (("--form", "json"), "No such option"),
+        (("--project", "p", "--endpoint", GONE, "--schedule", "x=always"), "it has four parts"),
     ],
 )
 def test_bad_usage(spotrail: Command, week: str, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
