@@ -147,9 +147,10 @@ def running(world: str, faults: Sequence[Mapping[str, Any]] = ()) -> Iterator[Cl
             process.terminate()
 
 
-def half_made(error: grpc.RpcError) -> Any:
-    """What the engine keeps of a resource whose creation failed: ErrorResourceInitFailed."""
-    packed = next(value for key, value in error.trailing_metadata() if key == "grpc-status-details-bin")
+def half_made(error: Any) -> Any:
+    """What the engine keeps of a resource whose creation failed, from the grpc.RpcError: ErrorResourceInitFailed."""
+    trailers: dict[str, bytes] = {str(key): value for key, value in error.trailing_metadata()}
+    packed = trailers["grpc-status-details-bin"]
     detail = provider_pb2.ErrorResourceInitFailed()
     assert status_pb2.Status.FromString(packed).details[0].Unpack(detail)
     return detail
