@@ -38,7 +38,7 @@ class Terms:
     duty_cycle: Decimal = Decimal(2)
     """Percent up to which the chips of a slice do nothing."""
     slice_idle: datetime.timedelta = HOUR
-    """For so long a READY slice must have done nothing."""
+    """For so long a READY slice must have done nothing; one that serves, for the whole window."""
     heartbeat: datetime.timedelta = datetime.timedelta(minutes=30)
     """A training heartbeat older than this is stale."""
     orphan_age: datetime.timedelta = datetime.timedelta(days=30)
