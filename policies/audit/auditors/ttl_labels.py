@@ -9,6 +9,7 @@ from typing import Final
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
 from policies.audit.hosts import is_tpu_host
+from policies.audit.reading import said
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, subjects
@@ -18,6 +19,7 @@ from policies.rules.model import Severity
 RULES: Final = MappingProxyType(
     {
         Part.NODES: "TPU-LABELS",
+        Part.GROUPS: "VM-LABELS",
         Part.INSTANCES: "VM-LABELS",
         Part.DISKS: "DISK-LABELS",
         Part.SNAPSHOTS: "DISK-LABELS",
@@ -31,13 +33,20 @@ RULES: Final = MappingProxyType(
 
 def _look(context: Context) -> Iterator[Told]:
     for subject in subjects(context, *RULES):
-        label = subject.label(LABEL)
+        label = _label(subject)
         if not label:
             continue
         try:
             time_to_live(label)
         except TtlError as error:
             yield find(_rule(subject), subject, f"{error}", severity=Severity.WARNING)
+
+
+def _label(subject: Subject) -> str:
+    """A group has none of its own; it gives them to its machines, and what it gives wins."""
+    if subject.part is Part.GROUPS:
+        return said(subject.item, "allInstancesConfig", "properties", "labels", LABEL)
+    return subject.label(LABEL)
 
 
 def _rule(subject: Subject) -> str:

@@ -15,7 +15,19 @@ from policies.audit.record import Item, Missing, Part
 from policies.audit.terms import Terms
 from policies.money import Amount
 from policies.rules.model import Severity
-from tests.policies.audit.worlds import NOW, URL, ZONE, context, disk, everywhere, findings, regional, told, verdict
+from tests.policies.audit.worlds import (
+    NOW,
+    URL,
+    ZONE,
+    context,
+    disk,
+    everywhere,
+    findings,
+    regional,
+    told,
+    verdict,
+    zonal,
+)
 
 DAY = datetime.timedelta(days=1)
 GONE = f"{URL}/zones/{ZONE}/disks/gone"
@@ -212,3 +224,10 @@ def test_a_ttl_that_says_nothing_is_a_finding(part: Part, item: Item, rule: str)
     assert (found.rule, found.severity) == (rule, Severity.WARNING)
     assert found.message == 'label ttl is "soon": the guard understands hours or days, as in 12h or 7d'
     assert not findings("ttl_labels", context({part: [{**item, "labels": {"ttl": "7d"}}]}))
+
+
+@pytest.mark.parametrize(("ttl", "count"), [("1w", 1), ("7D", 1), ("0h", 1), ("7d", 0), ("", 0)])
+def test_a_ttl_that_a_group_gives_to_its_machines_is_read_too(ttl: str, count: int) -> None:
+    item = zonal("instanceGroupManagers", "wave", allInstancesConfig={"properties": {"labels": {"ttl": ttl}}})
+    found = findings("ttl_labels", context({Part.GROUPS: [item]}))
+    assert [each.rule for each in found] == ["VM-LABELS"] * count
