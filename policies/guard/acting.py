@@ -21,7 +21,6 @@ from policies.audit.schedule import Schedule, read_schedule
 from policies.audit.scheduling import scheduled
 from policies.errors import InputError
 from policies.guard.labels import SCHEDULE_LABEL
-from policies.guard.renewal import with_labels_as_seen
 from policies.prices.book import PriceBook
 
 
@@ -56,7 +55,7 @@ def intend(audit: Audit, record: Record, stack: str, book: PriceBook, as_of: dat
     safe = plan_remedies(_of(by_clock, schedules, wanted=False), record, Choice(stack=stack, safe_only=True))
     choice = Choice(stack=stack, scheduled=tuple(map(last, schedules)))
     clocked = plan_remedies(_of(by_clock, schedules, wanted=True), record, choice)
-    return Intent(plans=(with_labels_as_seen(safe, record), clocked), doubts=doubts)
+    return Intent(plans=(safe, clocked), doubts=doubts)
 
 
 def act(intent: Intent, hands: Hands) -> Iterator[Result]:

@@ -533,7 +533,7 @@ PLAIN = st.recursive(
 PATHS = sorted({path for path, _, _ in WRONG if "slcies" not in path} | {"slices.trainer.zone", "waivers", "hydration"})
 
 
-@hypothesis.settings(deadline=None, max_examples=300)
+@hypothesis.settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from(PATHS), PLAIN, min_size=1, max_size=4))
 def test_whatever_a_file_holds_it_is_taken_or_refused_and_nothing_else(changes: dict[str, Any]) -> None:
     outer = {path: value for path, value in changes.items() if not any(path.startswith(f"{up}.") for up in changes)}

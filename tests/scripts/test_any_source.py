@@ -102,7 +102,7 @@ def assert_readable(form: str, text: str, report: StackReport) -> None:
     text.encode()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sources())
 def test_no_source_makes_a_report_that_the_next_program_cannot_read(content: bytes) -> None:
     reading = reading_of(content)
@@ -116,7 +116,7 @@ def test_no_source_makes_a_report_that_the_next_program_cannot_read(content: byt
         assert_readable("table", "\n".join(line.plain for line in lines), report)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sources())
 def test_what_is_read_leaves_the_sum_of_the_parts_the_difference(content: bytes) -> None:
     reading = reading_of(content)

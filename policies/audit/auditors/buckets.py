@@ -29,6 +29,8 @@ SOFT_SHARE: Final = Fraction(1, 5)
 """Soft-deleted bytes above this part of the live ones are worth a word."""
 LEAST: Final = GIB
 """Unfinished uploads and noncurrent versions below are not: some are always under way."""
+DATASETS: Final = "datasets"
+"""Role of the bucket that a stack keeps soft delete on for: its objects are written once and lost once."""
 
 
 class Kept(enum.Enum):
@@ -195,6 +197,8 @@ def _waste(context: Context, bucket: Item, kept: Kept, held: Held) -> _Waste:
 
 def _change(bucket: Item, kept: Kept) -> tuple[RemedyKind | None, str]:
     """What would end such bytes; nothing where the bucket has it already, and they go by themselves."""
+    if kept is Kept.SOFT_DELETED and said(bucket, "labels", "role") == DATASETS:
+        return None, ""
     if kept is Kept.SOFT_DELETED:
         policy = bucket.get("softDeletePolicy")
         seconds = whole(policy, "retentionDurationSeconds") if isinstance(policy, Mapping) else None

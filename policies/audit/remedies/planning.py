@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
+from policies.audit.lineage import MANAGED
 from policies.audit.links import last, relative
 from policies.audit.model import Audit, Remedy, RemedyKind, Verdict, VerdictKind
 from policies.audit.record import Item, Part, Record
 from policies.audit.remedies.checking import of_project
 from policies.audit.remedies.model import Measure, Refusal, RemedyPlan
 from policies.audit.remedies.places import place_of
+from policies.audit.remedies.renewal import with_labels_as_seen
 from policies.audit.remedies.steps import steps_of
 from policies.audit.schedule import EXAMPLE
 from policies.audit.telling import many
 from policies.errors import InputError
 from policies.hardware.errors import hint
 
-MANAGED: Final = ("managed-by", "spotrail")
-"""The label on everything that a stack of ours made."""
 PROTECT: Final = ("protect", "true")
 """The label of what is never touched unless it is named."""
 LAST_COPIES: Final = frozenset({RemedyKind.DELETE_SNAPSHOT, RemedyKind.DELETE_IMAGE, RemedyKind.EXPIRE_VERSIONS})
@@ -60,7 +60,7 @@ def plan_remedies(audit: Audit, record: Record, choice: Choice = Choice()) -> Re
     named = _named(choice.resources, candidates)
     items = _items(record)
     taken = [_measure(audit.project, verdict, items.get(verdict.resource), choice, named) for verdict in candidates]
-    measures = (each for each in taken if isinstance(each, Measure))
+    measures = (with_labels_as_seen(each, record) for each in taken if isinstance(each, Measure))
     return RemedyPlan(
         project=audit.project,
         recorded_at=audit.recorded_at,
@@ -171,7 +171,7 @@ def _settings(name: str, labels: Mapping[str, str], remedy: Remedy) -> Iterator[
         yield f"{file}: set spotrail:model.schedule, so that the guard keeps it and the next up does not set it back"
     elif remedy.kind is RemedyKind.SNAPSHOT_THEN_DELETE and role == "model":
         yield f"{file}: take the zone out of spotrail:serving.zones, or all of spotrail:model, or it comes back"
-    elif remedy.kind in (RemedyKind.RESIZE_GROUP, RemedyKind.DELETE_NODE, RemedyKind.STOP_INSTANCE):
+    elif remedy.kind in ENDINGS:
         slice_name = labels.get("slice") or name
         yield f"{file}: take {slice_name} out of spotrail:slices, or the next up brings it back"
     elif remedy.kind in (RemedyKind.SET_LIFECYCLE, RemedyKind.EXPIRE_VERSIONS, RemedyKind.SHORTEN_SOFT_DELETE):

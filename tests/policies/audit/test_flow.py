@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.audit.flow import Flow, at_once, flow
@@ -203,7 +203,6 @@ def counted(strands: Sequence[tuple[list[list[tuple[float, float, float]]], tupl
     return Fraction(sum(sums), len(sums)), p99, max(sums), sum(rate >= 1 for rate in sums) * MICRO
 
 
-@settings(deadline=None)
 @given(st.lists(STRAND, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_every_second_counts_once(
     strands: list[tuple[list[list[tuple[float, float, float]]], tuple[int, int]]], chance: random.Random

@@ -226,7 +226,7 @@ SERIES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     disks=st.lists(VOLUME, max_size=3),
     machines=st.lists(MACHINE, max_size=3),
@@ -255,7 +255,7 @@ def numbers(verdict: Verdict) -> list[Fraction | Decimal]:
     return [number for number in (*rates, verdict.wasted_so_far) if number is not None]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(level=st.integers(0, 2400), gaps=st.sets(st.integers(0, 167), max_size=16))
 def test_gaps_change_no_mean(level: int, gaps: set[int]) -> None:
     """Of a volume that is read evenly, any tenth of the points may be missing."""

@@ -398,7 +398,7 @@ def records(draw: st.DrawFn) -> Record:
     )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(records())
 def test_what_is_written_is_read_back(record: Record) -> None:
     again = read(write(record))
@@ -406,7 +406,6 @@ def test_what_is_written_is_read_back(record: Record) -> None:
     assert write(again) == write(record)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 9), st.booleans())
 def test_pieces_of_any_size_give_the_same_record(size: int, wide: bool) -> None:
     class Slow(io.BytesIO):

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.audit.shares import split
@@ -27,7 +27,6 @@ def test_shares_by_hand(whole: str, weights: list[int], expected: list[str]) -> 
     assert split(Fraction(whole), weights) == tuple(map(Decimal, expected))
 
 
-@settings(deadline=None)
 @given(st.fractions(0, 10**7), st.lists(st.integers(1, 64), min_size=1, max_size=70))
 def test_shares_add_up(whole: Fraction, weights: list[int]) -> None:
     shares = split(whole, weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.audit.spans import Span, common, length, micros, moment, united, without
@@ -17,7 +17,6 @@ def ticks(spans: tuple[Span, ...] | list[Span]) -> set[int]:
     return {tick for start, end in spans for tick in range(start, end)}
 
 
-@settings(deadline=None)
 @given(SPANS, SPANS)
 def test_sets_of_time_are_sets_of_moments(one: list[Span], other: list[Span]) -> None:
     left, right = united(one), united(other)
@@ -28,7 +27,6 @@ def test_sets_of_time_are_sets_of_moments(one: list[Span], other: list[Span]) ->
     assert length(left) == len(ticks(one))
 
 
-@settings(deadline=None)
 @given(st.datetimes(timezones=st.just(datetime.UTC)))
 def test_microseconds_are_exact(when: datetime.datetime) -> None:
     assert moment(micros(when)) == when

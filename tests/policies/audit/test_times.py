@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.audit.record import Item
@@ -53,7 +53,6 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         instant(text)
 
 
-@settings(deadline=None)
 @given(st.datetimes(timezones=st.just(datetime.UTC)))
 def test_what_is_written_is_read_again(moment: datetime.datetime) -> None:
     assert instant(moment.isoformat()) == moment

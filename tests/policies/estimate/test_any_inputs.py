@@ -52,7 +52,7 @@ tokens = st.sampled_from(sorted(priced_types()))
 
 
 @given(st.lists(st.tuples(tokens, inputs, inputs), min_size=1, max_size=3))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_stack_has_an_estimate(
     make: Callable[..., Resource],
     price_stack: Callable[..., Estimate],

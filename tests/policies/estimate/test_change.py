@@ -169,7 +169,7 @@ sides = st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any)
 
 
 @given(stack=st.lists(sides, max_size=12), hidden=st.integers(0, 3))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_deltas_add_up_exactly(
     make: Make, book: PriceBook, price_change: PriceChange, stack: list[tuple[int, int]], hidden: int
 ) -> None:

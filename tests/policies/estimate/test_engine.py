@@ -213,7 +213,7 @@ def test_an_undated_price_of_nothing_does_not_make_the_total_stale(make: Make, p
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_book_without_a_price_gives_a_lower_bound(make: Make, book: PriceBook, data: st.DataObject) -> None:
     resources = ResourceSet(program(make))
     usage = Usage(entries={"checkpoints": {"gib": Decimal(100), "churn_gib_per_day": Decimal(50)}})
@@ -231,7 +231,7 @@ def test_a_book_without_a_price_gives_a_lower_bound(make: Make, book: PriceBook,
 
 
 @given(order=st.permutations(range(7)))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_order_of_resources_does_not_matter(make: Make, price_stack: PriceStack, order: list[int]) -> None:
     resources = program(make)
     assert price_stack(*(resources[index] for index in order), **USED).amount.monthly == Decimal(10701)

@@ -71,7 +71,7 @@ def test_labels_are_tags_and_secrets_are_not(
     assert {row["Tags"] for row in found} == {'{"env": "dev"}'}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(min_size=1, max_size=60) | st.text(alphabet=" \t\n\r=+-@\"',;", min_size=1, max_size=20))
 def test_no_text_is_a_formula(text: str, poisoned: Callable[[str], StackReport]) -> None:
     check(text, poisoned)

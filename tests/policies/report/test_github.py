@@ -76,7 +76,7 @@ def test_the_summary_is_the_comment_with_more_room(
     assert "more rows left out" in text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(min_size=1, max_size=60) | st.text(alphabet="%0AD:,\n\r=e", min_size=1, max_size=40))
 def test_no_text_is_a_command(text: str, poisoned: Callable[[str], StackReport]) -> None:
     check(text, poisoned)

@@ -104,7 +104,7 @@ def test_figures_are_sorted_by_exact_amounts(stack_report: StackReport, doubtful
     assert (volume["shown"]["after"], volume["rank"]["after"]) == ("?", None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(min_size=1, max_size=60) | st.text(alphabet="<>/!-&;\"'script{}%", min_size=1, max_size=40))
 def test_no_text_becomes_html(text: str, poisoned: Callable[[str], StackReport]) -> None:
     check(text, poisoned)

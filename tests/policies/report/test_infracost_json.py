@@ -179,7 +179,7 @@ def test_the_shape_can_refuse(stack_report: StackReport) -> None:
         VALIDATOR.validate(document)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=st.text(min_size=1, max_size=60))
 def test_no_text_breaks_it(text: str, poisoned: Callable[[str], StackReport]) -> None:
     check(text, poisoned)

@@ -102,7 +102,7 @@ def test_what_is_not_known_is_empty_not_zero(
     assert (known["monthly"], known["monthly_before"], known["monthly_delta"]) == ("", "0.00", "")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(min_size=1, max_size=60))
 def test_no_text_breaks_it(text: str, poisoned: Callable[[str], StackReport]) -> None:
     check(text, poisoned)

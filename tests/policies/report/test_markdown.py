@@ -156,7 +156,7 @@ def test_the_marker_stays_one_comment(poisoned: Callable[[str], StackReport]) ->
     assert shown == "<!-- spotrail report: a%20--%3E%20%3Cb%3E%0A/a%20--%3E%20%3Cb%3E%0A -->"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=NAMES)
 def test_no_text_becomes_markup(text: str, poisoned: Callable[[str], StackReport]) -> None:
     check(text, poisoned)

@@ -122,7 +122,7 @@ METRICS = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(world=worlds())
 def test_nothing_that_an_api_could_answer_breaks_an_auditor(world: dict[Part, list[dict[str, Any]]]) -> None:
     seen = context(world, METRICS)
@@ -138,7 +138,7 @@ def test_nothing_that_an_api_could_answer_breaks_an_auditor(world: dict[Part, li
                 assert (found.waste, found.remedy) == (None, None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(part=st.sampled_from(list(Part)), item=st.dictionaries(st.sampled_from(["name", "state", "status", "x"]), JUNK))
 def test_a_resource_of_nothing_but_junk_is_at_worst_unknown(part: Part, item: dict[str, Any]) -> None:
     seen = context({part: [item], Part.DISKS: []} if part is not Part.DISKS else {part: [item]}, METRICS)

@@ -44,7 +44,7 @@ def series(draw: st.DrawFn) -> Series:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(found=st.lists(series(), max_size=4))
 def test_no_series_breaks_an_auditor(found: list[Series]) -> None:
     seen = context({part: [item] for part, item in GOOD.items()}, dict.fromkeys(Metric, found))
@@ -58,7 +58,7 @@ def test_no_series_breaks_an_auditor(found: list[Series]) -> None:
             assert "nan" not in each.message.lower().split()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(points=st.lists(st.tuples(TIMES, st.just(0.0)), max_size=5))
 def test_a_handful_of_zeros_is_never_a_week_of_idleness(points: list[tuple[float, float]]) -> None:
     """Whatever a slice is called idle for, it is for at most the time that its points cover."""

@@ -77,6 +77,12 @@ def test_where_soft_delete_is_off_already_the_bytes_go_by_themselves() -> None:
     assert (found.kind, found.waste, found.remedy) == (VerdictKind.ORPHANED, Amount.by_month(10), None)
 
 
+def test_soft_delete_stays_on_where_objects_are_written_once_and_lost_once() -> None:
+    datasets = {**BUCKET, "labels": {"managed-by": "spotrail", "role": "datasets"}}
+    found = verdict("buckets", buckets(counted("soft-deleted", 500.0), bucket=datasets))
+    assert (found.waste, found.remedy) == (Amount.by_month(10), None)
+
+
 def test_each_class_bills_at_its_own_price() -> None:
     series = (counted("soft-deleted", 100.0), counted("soft-deleted", 300.0, storage_class="NEARLINE"))
     assert verdict("buckets", buckets(*series)).waste == Amount.by_month(5)  # 100 x 0.02 + 300 x 0.01

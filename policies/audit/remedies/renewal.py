@@ -1,6 +1,5 @@
-"""That an owner may change their mind while the guard looks at a large project: a slice ends only with the labels by
-which its time was over. What was relabelled since, with a longer `ttl` or with `protect`, is judged anew by the next
-run.
+"""That an owner may change their mind before a step is done: a slice ends only with the labels by which its time was
+over. What was relabelled since, with a longer `ttl` or with `protect`, is judged anew by the next run.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from policies.audit.links import last, location_of
 from policies.audit.model import VerdictKind
 from policies.audit.reading import at, link_of
 from policies.audit.record import Part, Record
-from policies.audit.remedies.model import Condition, Measure, RemedyPlan, Step
+from policies.audit.remedies.model import Condition, Measure, Step
 
 LABELS: Final = "labels"
 GIVEN: Final = ("allInstancesConfig", "properties", "labels")
@@ -22,12 +21,8 @@ GIVEN: Final = ("allInstancesConfig", "properties", "labels")
 _GROUP: Final = "/instanceGroupManagers/"
 
 
-def with_labels_as_seen(plan: RemedyPlan, record: Record) -> RemedyPlan:
-    """The plan, in which what ends a slice past its ttl asks for the labels of the record."""
-    return replace(plan, measures=tuple(_measure(each, record) for each in plan.measures))
-
-
-def _measure(measure: Measure, record: Record) -> Measure:
+def with_labels_as_seen(measure: Measure, record: Record) -> Measure:
+    """The measure, which asks for the labels of the record where it ends a slice past its ttl."""
     if measure.verdict is not VerdictKind.EXPIRED:
         return measure
     labels = tuple(_labels(measure.resource, record))
