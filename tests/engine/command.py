@@ -166,7 +166,18 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _run_go(module: Path, part: Path, version: str, go: Path, environment: Mapping[str, str]) -> None:
     stamp = f"-s -w -X {STAMP}=v{version}"
-    order = [go, "build", "-trimpath", "-tags", "osusergo grpcnotrace", "-ldflags", stamp, "-o", part, PACKAGE]
+    order: list[str | Path] = [
+        go,
+        "build",
+        "-trimpath",
+        "-tags",
+        "osusergo grpcnotrace",
+        "-ldflags",
+        stamp,
+        "-o",
+        part,
+        PACKAGE,
+    ]
     began = time.monotonic()
     with subprocess.Popen(order, cwd=module, env=environment, stderr=subprocess.PIPE, text=True) as process:
         while True:

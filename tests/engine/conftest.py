@@ -1,0 +1,79 @@
+"""The official CLI, an environment without anything of the user's, and stacks that several tests share."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import Any
+
+import pytest
+from pulumi import automation
+
+from tests.engine.command import decide, look
+from tests.engine.stand import FOREIGN, PROVIDER_FOLDER, Stand, stand
+from tests.engine.walk import Walk, walk
+from tests.google_cloud.server import served
+from tests.google_cloud.world import World
+
+NOW = datetime.datetime(2026, 11, 29, 12, tzinfo=datetime.UTC)
+
+
+@pytest.fixture(scope="session")
+def pulumi() -> Iterator[Path]:
+    """The CLI, first on the PATH of this process and of all that it starts, with the stand-in provider."""
+    decision = decide(look(os.environ))
+    if decision.program is None:
+        # In CI a test that is not run is a test that fails.
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(decision.reason)
+    with pytest.MonkeyPatch.context() as patch:
+        for key in os.environ:
+            if key.startswith(FOREIGN):
+                patch.delenv(key)
+        first = (decision.program.parent, PROVIDER_FOLDER, Path(sys.executable).parent)
+        patch.setenv("PATH", ":".join([*map(str, first), os.environ["PATH"]]))
+        yield decision.program
+
+
+Standing = Callable[..., Stand]
+"""`standing("dev", {"owner": "..."})`: a new stack in a world of its own."""
+
+
+@pytest.fixture(scope="session")
+def standing(pulumi: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    """Makes stacks, each in a folder and a world of its own."""
+    with ExitStack() as worlds:
+
+        def make(
+            name: str, changes: Mapping[str, Any] | None = None, world: World | None = None, program: str = ""
+        ) -> Stand:
+            own = World(project=f"acme-tpu-{name}", now=NOW) if world is None else world
+            endpoint = worlds.enter_context(served(own))
+            return stand(name, tmp_path_factory.mktemp(name), endpoint, changes, program)
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def walks(standing: Standing) -> Callable[[str], Walk]:
+    """The way of a shipped stack, walked once; tests that change the stack take one of their own."""
+
+    @functools.cache
+    def walked(name: str) -> Walk | Exception:
+        try:
+            return walk(standing(name))
+        except (automation.CommandError, AssertionError, TimeoutExpired) as error:
+            return error  # so that a way which fails is walked once, not once a test
+
+    def of(name: str) -> Walk:
+        found = walked(name)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return of
