@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.engine.wire import UNKNOWN_TEXT, Wire, secret
-from tests.engine.provider.client import Client, Made, running
+from tests.engine.provider.client import EXECUTABLE, Client, Made, running
 
 DISK = "gcp:compute/disk:Disk"
 INSTANCE = "gcp:compute/instance:Instance"
@@ -229,3 +233,14 @@ def test_what_is_not_known_yet_is_a_change(client: Client) -> None:
 def test_nothing_changes_where_nothing_does(client: Client) -> None:
     for token, old, *_ in CHANGES:
         assert client.diff(made(token, old, client), {}).changes == 1
+
+
+def test_the_provider_ends_when_its_engine_is_gone() -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    order = ["sh", "-c", f"{EXECUTABLE} 127.0.0.1:1 & wait"]
+    with subprocess.Popen(order, stdout=subprocess.PIPE, text=True, env=environment) as engine:
+        assert engine.stdout is not None
+        assert engine.stdout.readline().strip().isdecimal()
+        engine.kill()
+        # The pipe ends when the last of those who hold it does: the provider.
+        assert engine.communicate(timeout=20)[0] == ""

@@ -49,7 +49,7 @@ def create(
     """Id and outputs. Raises ProviderError, of which HalfMadeError leaves something behind."""
     options = {"machines": "none"} if token == GROUP and fault is FaultKind.NO_CAPACITY else {}
     if not options:
-        strike(fault, token, text(inputs, "zone"))
+        strike(fault, token, inputs)
     id_, path = _identity(token, urn, inputs)
     clear = _clear(inputs)
     item = cloud.create(path, body_of(token, clear), **options)
@@ -123,7 +123,7 @@ def _imported(token: str, id_: str, item: Item) -> dict[str, Wire]:
 
 def update(cloud: Cloud, change: Update, fault: FaultKind | None) -> dict[str, Wire]:
     """The outputs after it. Only what differs is sent. Raises ProviderError."""
-    strike(fault, change.token, text(change.new, "zone"))
+    strike(fault, change.token, change.new)
     path = _path(change.token, change.id)
     before, after = (body_of(change.token, {**_place(change.new), **_clear(side)}) for side in (change.old, change.new))
     sent = {key: after.get(key) for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)}
@@ -151,7 +151,7 @@ def _allow_stopping(sent: Mapping[str, Any], new: Mapping[str, Wire]) -> None:
 
 def delete(cloud: Cloud, token: str, id_: str, state: Mapping[str, Wire], fault: FaultKind | None) -> None:
     """What the provider forbids by itself is refused first. Raises ProviderError."""
-    strike(fault, token, text(state, "zone"))
+    strike(fault, token, state)
     if (policy := text(state, "deletionPolicy")) == "ABANDON":
         return
     if policy == "PREVENT":
@@ -186,10 +186,11 @@ def _before_disk(cloud: Cloud, path: str, state: Mapping[str, Wire]) -> None:
             cloud.update(machine_path, {"disks": rest})
 
 
-def strike(fault: FaultKind | None, token: str, zone: str) -> None:
+def strike(fault: FaultKind | None, token: str, values: Mapping[str, Wire]) -> None:
     """Fail as the fault has it, where it fails before anything is done. Raises ProviderError."""
     if fault is FaultKind.NO_CAPACITY:
-        raise ProviderError(f"Error waiting for the resource to create: {_exhausted('-', zone)}")
+        exhausted = _exhausted(text(values, "project"), text(values, "zone"))
+        raise ProviderError(f"Error waiting for the resource to create: {exhausted}")
     if fault is FaultKind.QUOTA:
         message = "Quota 'HDML-TOTAL-THROUGHPUT-per-project-region' exceeded. Limit: 0.0"
         raise GoogleError(403, "quotaExceeded", message)

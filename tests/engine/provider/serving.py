@@ -7,6 +7,8 @@ Source: pulumi/proto/provider.proto, ErrorResourceInitFailed
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -22,6 +24,9 @@ from tests.engine.provider.values import OLD_INPUTS
 
 VERSION: Final = "10.2.0"
 """That of the SDK whose provider this stands for."""
+
+_LOOK_SECONDS: Final = 1.0
+"""How often the provider looks whether its engine is still there."""
 
 
 class ProviderError(Exception):
@@ -67,7 +72,8 @@ class Servicer(ProviderServicer):
 
 
 async def serve(provider: Provider, arguments: list[str]) -> None:
-    """Serve on a free port, which is printed, until the process is ended."""
+    """Serve on a free port, which is printed, until the process is ended or its parent is gone."""
+    engine_process = os.getppid()
     server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
     engine = next((text for text in arguments if not text.startswith("-")), "")
     servicer = Servicer(arguments, VERSION, provider, engine_address=engine)
@@ -76,7 +82,10 @@ async def serve(provider: Provider, arguments: list[str]) -> None:
     await server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    await server.wait_for_termination()
+    while os.getppid() == engine_process:
+        await asyncio.sleep(_LOOK_SECONDS)
+    # An engine that was killed ends nobody; and whoever hangs here hangs for good.
+    os._exit(1)
 
 
 async def _told(method: Callable[[Any, Any], Awaitable[Any]], request: Any, context: Any) -> Any:

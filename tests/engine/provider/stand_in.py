@@ -42,7 +42,7 @@ class StandIn(sdk.Provider):
 
     async def check(self, request: sdk.CheckRequest) -> sdk.CheckResponse:
         """Inputs with names and defaults, or what is wrong with them."""
-        deeds.strike(self._faults.struck("check", _token(request), request.name), _token(request), "")
+        deeds.strike(self._faults.struck("check", _token(request), request.name), _token(request), {})
         given = plain(request.new_inputs)
         try:
             found = filled(_token(request), request.name, request.random_seed, given, plain(request.old_inputs))
