@@ -69,6 +69,17 @@ class Step:
         """Whether it deletes what an earlier, interrupted replacement left standing."""
         return self.op == "delete" and self.old is not None and self.old.pending_delete
 
+    @property
+    def stood(self) -> bool:
+        """Whether its old side is there before the change.
+
+        What this change deletes before it makes it anew is marked as deleted already, and so is what an earlier,
+        interrupted run has deleted. Of the former alone Pulumi says why it is replaced.
+        """
+        if self.old is None or self.old.external:
+            return False
+        return self.old.stands or bool(self.replace_reasons)
+
 
 def changes_of(steps: Iterable[Step]) -> tuple[Change, ...]:
     """One change a URN, in the order of the first steps; deletions of pending resources under URNs of their own."""
@@ -112,7 +123,7 @@ def _side(steps: Sequence[Step], name: str) -> Resource | None:
     for step in steps:
         record = step.old if name == "old" else step.new
         if record is not None:
-            return record.resource if record.stands else None
+            return record.resource if (step.stood if name == "old" else record.stands) else None
     return None
 
 
