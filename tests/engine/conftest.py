@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from pulumi import automation
 
 from tests.engine.command import decide, look
-from tests.engine.stand import FOREIGN, PROVIDER_FOLDER, Stand, stand
+from tests.engine.stand import Stand, environment, stand
 from tests.engine.walk import Walk, walk
 from tests.google_cloud.server import served
 from tests.google_cloud.world import World
@@ -32,11 +31,10 @@ def pulumi() -> Iterator[Path]:
         # In CI a test that is not run is a test that fails.
         (pytest.fail if os.environ.get("CI") else pytest.skip)(decision.reason)
     with pytest.MonkeyPatch.context() as patch:
-        for key in os.environ:
-            if key.startswith(FOREIGN):
-                patch.delenv(key)
-        first = (decision.program.parent, PROVIDER_FOLDER, Path(sys.executable).parent)
-        patch.setenv("PATH", ":".join([*map(str, first), os.environ["PATH"]]))
+        variables = environment(decision.program, os.environ)
+        for key in os.environ.keys() - variables.keys():
+            patch.delenv(key)
+        patch.setenv("PATH", variables["PATH"])
         yield decision.program
 
 

@@ -11,6 +11,7 @@ import os
 import runpy
 import shutil
 import subprocess
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent import futures
@@ -113,6 +114,13 @@ class Stand:
             order, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
         return Ended(code=ended.returncode, stdout=ended.stdout, stderr=ended.stderr)
+
+
+def environment(program: Path, own: Mapping[str, str]) -> dict[str, str]:
+    """`own` without what is set for Pulumi or Google, and with the CLI `program` and the stand-in on the PATH."""
+    first = (program.parent, PROVIDER_FOLDER, Path(sys.executable).parent)
+    kept = {key: value for key, value in own.items() if not key.startswith(FOREIGN)}
+    return {**kept, "PATH": os.pathsep.join([*map(str, first), own.get("PATH", os.defpath)])}
 
 
 def stand(name: str, folder: Path, world: str, changes: Mapping[str, Any] | None = None, program: str = "") -> Stand:
