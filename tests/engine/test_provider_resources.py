@@ -32,6 +32,7 @@ SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 BUCKET = "gcp:storage/bucket:Bucket"
 NODE = "gcp:tpu/v2Vm:V2Vm"
 QUEUED = "gcp:tpu/v2QueuedResource:V2QueuedResource"
+JOB = "gcp:cloudrunv2/job:Job"
 ACCOUNT = "gcp:serviceaccount/account:Account"
 MEMBER = "gcp:projects/iAMMember:IAMMember"
 CHANNEL = "gcp:monitoring/notificationChannel:NotificationChannel"
@@ -163,6 +164,13 @@ def test_a_snapshot_needs_its_disk_and_a_disk_a_snapshot_that_is_ready(client: C
 def reader(client: Client, name: str, mode: str = "READ_ONLY") -> Made:
     attached: list[Wire] = [{"source": f"{ZONE}/disks/llama", "mode": mode}]
     return client.create(INSTANCE, {**VM, "name": name, "attachedDisks": attached})
+
+
+def test_a_disk_that_a_node_writes_has_one_user(client: Client) -> None:
+    disk = client.create(DISK, ML)
+    client.create(NODE, {**POD, "dataDisks": [{"sourceDisk": disk.id, "mode": "READ_WRITE"}]})
+    with refused("is already being used by 'projects/tenant-of-tpus"):
+        reader(client, "one")
 
 
 def test_many_read_what_one_alone_may_write(client: Client, world: World) -> None:
@@ -380,6 +388,44 @@ def test_a_secret_stays_one_and_google_gets_it_in_clear(client: Client, world: W
     found = client.refresh(channel)
     assert found is not None
     assert found.inputs["sensitiveLabels"] == secret({"authToken": "stolen"})
+
+
+def job(script: str, retries: int = 0, token: str | None = "once") -> dict[str, Wire]:
+    """A job that runs `script` as soon as it exists, unless it has no token."""
+    container: Wire = {"image": "gcloud", "commands": ["bash", "-c"], "args": [script]}
+    template: Wire = {"template": {"containers": [container], "maxRetries": retries}}
+    given: dict[str, Wire] = {"name": "j", "location": "us-central1", "template": template, "deletionProtection": False}
+    return given if token is None else {**given, "runExecutionToken": token}
+
+
+MAKE_DISK = "gcloud compute disks create d --project=acme-tpu-dev --zone=us-central1-b --type=pd-ssd --size=10GB"
+
+
+def test_a_job_with_a_token_runs_once_when_it_is_made(client: Client, world: World) -> None:
+    made = client.create(JOB, job(MAKE_DISK))
+    assert (made.outputs["executionCount"], len(world.items(Part.DISKS))) == (1, 1)
+    client.update(made, {"labels": {"a": "b"}})
+    assert len(world.items(Part.DISKS)) == 1
+    with refused(r"(?s)has failed: exit code 1\. .*disks/d' already exists"):
+        client.update(made, {"runExecutionToken": "twice"})
+
+
+def test_a_job_without_a_token_does_not_run(client: Client, world: World) -> None:
+    assert client.create(JOB, job(MAKE_DISK, token=None)).outputs["executionCount"] == 0
+    assert not world.items(Part.DISKS)
+
+
+def test_a_job_that_fails_is_there_all_the_same(client: Client, world: World) -> None:
+    with pytest.raises(grpc.RpcError, match=r"exit code 3\. Its log ends with: no model") as raised:
+        client.create(JOB, job("echo no model >&2; exit 3"))
+    assert half_made(raised.value).id == "projects/acme-tpu-dev/locations/us-central1/jobs/j"
+    assert list(world.records) == ["projects/acme-tpu-dev/locations/us-central1/jobs/j"]
+
+
+def test_a_job_tries_again_as_often_as_it_may(client: Client, world: World) -> None:
+    # The second attempt finds the disk of the first.
+    client.create(JOB, job(f"{MAKE_DISK} && exit 3 || exit 0", retries=1))
+    assert len(world.items(Part.DISKS)) == 1
 
 
 def test_an_account_and_what_it_may_do(client: Client) -> None:

@@ -32,12 +32,15 @@ def _shared(world: World, path: str, mode: str) -> bool:
     """Whether one more may attach a disk that has users: all of them only read."""
     if world.inventory[Part.DISKS][path].get("accessMode") == "READ_WRITE_MANY":
         return True
-    modes = [
-        each["mode"]
-        for machine in world.items(Part.INSTANCES)
-        for each in machine.get("disks", ())
-        if relative(each["source"]) == path
+    attached = [
+        *(each for machine in world.items(Part.INSTANCES) for each in machine.get("disks", ())),
+        *(
+            {**each, "source": each["sourceDisk"]}
+            for node in world.items(Part.NODES)
+            for each in node.get("dataDisks", ())
+        ),
     ]
+    modes = [each["mode"] for each in attached if relative(each["source"]) == path]
     return mode == "READ_ONLY" and "READ_WRITE" not in modes
 
 

@@ -82,6 +82,8 @@ def read(
     state, inputs = known
     path = _path(token, id_)
     if fault is FaultKind.PREEMPTED and cloud.get(path) is not None:
+        if token not in _PREEMPTED:
+            raise ProviderError(f"SPOTRAIL_FAULTS: preempted strikes {', '.join(sorted(_PREEMPTED))}, not {token}")
         cloud.update(path, _PREEMPTED[token])
     item = cloud.get(path)
     if item is None:
