@@ -74,6 +74,9 @@ def client() -> Iterator[Client]:
         (BUCKET, {"location": "us", "publicAccessPrevention": "on"}, "to be one of enforced, inherited"),
         (BUCKET, {"location": "us", "lifecycleRules": [{"action": {"type": "Delete"}}]}, "condition is not set"),
         (BUCKET, {}, "location is not set"),
+        (BUCKET, {"location": "us", "softDeletePolicy": {"retentionDurationSeconds": 3600}}, "604800 to 7776000 or 0"),
+        (NETWORK, {"mtu": 9000}, "expected mtu to be 1300 to 8896, got 9000"),
+        (ALERT, {"combiner": "OR", "displayName": "a", "conditions": []}, "length of conditions to be 1 to 6, got 0"),
         (ALERT, {"combiner": "XOR", "displayName": "a", "conditions": []}, "to be one of AND, AND_WITH"),
         ("gcp:compute/diskk:Diskk", {}, "is not a type of the gcp provider"),
     ],
@@ -81,6 +84,10 @@ def client() -> Iterator[Client]:
 def test_check_names_what_is_wrong(client: Client, token: str, inputs: dict[str, Wire], said: str) -> None:
     given = {key: value for key, value in inputs.items() if value is not None}
     assert re.search(said, "\n".join(client.failures(token, given)))
+
+
+def test_a_bucket_without_soft_delete_is_fine(client: Client) -> None:
+    assert client.failures(BUCKET, {"location": "us", "softDeletePolicy": {"retentionDurationSeconds": 0}}) == []
 
 
 @pytest.mark.parametrize("unforeseen", [UNKNOWN_TEXT, secret("READ_WRITE_SINGLE")])

@@ -235,6 +235,12 @@ def test_what_is_abandoned_stays(client: Client, world: World) -> None:
     assert vm.id in world.inventory[Part.INSTANCES]
 
 
+@pytest.mark.parametrize("terms", [{"automaticRestart": True}, {"onHostMaintenance": "MIGRATE"}])
+def test_a_spot_machine_is_neither_restarted_nor_moved(client: Client, terms: dict[str, Wire]) -> None:
+    with refused("Error 400: .*A spot machine cannot have it"):
+        client.create(INSTANCE, {**VM, "scheduling": {"provisioningModel": "SPOT", **terms}})
+
+
 def test_another_machine_type_needs_a_stop(client: Client, world: World) -> None:
     vm = client.create(INSTANCE, VM)
     with refused("allow_stopping_for_update = true"):

@@ -23,6 +23,7 @@ def insert(world: World, path: str, fields: Fields) -> Item:
     base, name, link = path.rpartition("/instances/")[0], last(path), HOST + path
     made: list[str] = []
     _room(world, path)
+    _schedulable(wanted.get("scheduling", {}))
     try:
         for attached in wanted.get("disks", ()):
             attached["source"] = HOST + _disk_of(world, attached, base, name, made)
@@ -43,6 +44,19 @@ def _room(world: World, path: str) -> None:
             f"The zone 'projects/{world.project}/zones/{zone}' does not have enough resources available to fulfill"
         )
         raise Refusal(503, "ZONE_RESOURCE_POOL_EXHAUSTED", f"{message} the request. Try a different zone, or later.")
+
+
+def _schedulable(scheduling: Mapping[str, Any]) -> None:
+    """Google neither restarts a spot machine nor moves it."""
+    if scheduling.get("provisioningModel") != "SPOT" and not scheduling.get("preemptible"):
+        return
+    for field, refused in (("automaticRestart", True), ("onHostMaintenance", "MIGRATE")):
+        if scheduling.get(field) == refused:
+            raise Refusal(
+                400,
+                "invalid",
+                f"Invalid value for field 'resource.scheduling.{field}': '{refused}'. A spot machine cannot have it.",
+            )
 
 
 def _disk_of(world: World, attached: dict[str, Any], base: str, name: str, made: list[str]) -> str:

@@ -16,6 +16,7 @@ from infra.engine.wire import Wire, is_opaque
 from policies.hardware.disks import check_disk
 from policies.hardware.zones import is_zone, region_of
 from tests.engine.provider.kinds import kind_of
+from tests.engine.provider.limits import beyond
 from tests.engine.provider.states import class_of, input_names
 from tests.engine.provider.values import DEFAULTS, revealed
 
@@ -86,6 +87,7 @@ def failures_of(token: str, inputs: Mapping[str, Wire]) -> Iterator[str]:
     name = f"gcp.{token.split(':')[1].split('/')[0]}.{token.split(':')[2]}"
     yield from problems_of({key: value for key, value in inputs.items() if key != DEFAULTS}, found, name)
     yield from _outside_sets(token, dict(inputs))
+    yield from beyond(token, dict(inputs))
     for group in ONE_OF.get(token, ()):
         given = [key for key in group if inputs.get(key) is not None]
         if len(given) > 1:
