@@ -17,7 +17,7 @@ from scripts.cloud import failures_told
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from policies.audit.access import Access
+    from policies.audit.live.access import Access
     from policies.audit.model import Audit
     from policies.audit.record import Record
     from policies.audit.remedies.model import RemedyPlan
@@ -186,8 +186,8 @@ def command(
       spotrail audit --from week.json --plan remedies.json
       spotrail audit --from remedies.json --apply
     """
-    from policies.audit.access import Access
-    from policies.audit.record_file import read_record
+    from policies.audit.files.record_file import read_record
+    from policies.audit.live.access import Access
     from policies.audit.remedies.planning import Choice, plan_remedies
     from policies.audit.scheduling import read_schedules
     from policies.prices.book import load_book, shipped_book
@@ -239,7 +239,7 @@ def _terms(window: datetime.timedelta, grace: datetime.timedelta, per_vm_cap: in
 def _collected(project: str, access: Access, terms: Terms, now: datetime.datetime | None, *, quiet: bool) -> Record:
     """What is seen of the live project. Says on standard error what it is at, and in the end what it took."""
     from policies.audit.judge import minute_candidates
-    from policies.audit.recording import collect
+    from policies.audit.live.recording import collect
 
     with output.progress_lines(f"reading {project}", quiet=quiet) as say:
         found = collect(access, project, terms, say, now=now, candidates=minute_candidates)
@@ -252,7 +252,7 @@ def _collected(project: str, access: Access, terms: Terms, now: datetime.datetim
 
 
 def _write_record(record: Record, path: Path) -> None:
-    from policies.audit.record_file import write_record
+    from policies.audit.files.record_file import write_record
 
     with output.opened(path, "--record") as stream:
         write_record(record, stream)

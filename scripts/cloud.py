@@ -21,7 +21,7 @@ def failures_told(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
 
     @functools.wraps(command)
     def told(*args: P.args, **kwargs: P.kwargs) -> ExitCode:
-        from policies.audit.failures import CloudError
+        from policies.audit.live.failures import CloudError
         from policies.exit_codes import ExitCode
 
         try:

@@ -75,7 +75,7 @@ def command(
       spotrail guard --project my-project --dry-run
       spotrail guard --project my-project --stack dev --apply --topic projects/my-project/topics/dev-findings
     """
-    from policies.audit.access import Access, CloudError
+    from policies.audit.live.access import Access, CloudError
     from policies.audit.terms import Terms
     from policies.exit_codes import ExitCode
     from policies.guard.publishing import check_topic

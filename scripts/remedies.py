@@ -18,7 +18,7 @@ from scripts import output
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from policies.audit.access import Access
+    from policies.audit.live.access import Access
     from policies.audit.remedies.applying import Result
     from policies.audit.remedies.model import Measure, RemedyPlan, Step
     from policies.exit_codes import ExitCode
@@ -93,7 +93,7 @@ class Applying:
         """Show the plan, do it step by step, and say how each step ended. Raises InputError for one that may not be
         done, CloudError where no cloud answers.
         """
-        from policies.audit.access import Clients
+        from policies.audit.live.access import Clients
         from policies.audit.outcome import applied_exit
         from policies.audit.remedies.applying import apply_plan
         from policies.audit.remedies.checking import check_age, check_plan

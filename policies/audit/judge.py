@@ -17,8 +17,8 @@ from policies.audit.registry import auditors
 from policies.audit.resting import in_a_whole_world, on_what_was_seen
 from policies.audit.telling import many
 from policies.audit.terms import Terms
-from policies.audit.volume_facts import FactFinder
-from policies.audit.volume_verdict import MINUTE, decide, hours_leave_open
+from policies.audit.volumes.facts import FactFinder
+from policies.audit.volumes.verdict import MINUTE, decide, hours_leave_open
 from policies.errors import InputError
 from policies.prices.book import PriceBook
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final
 
-from policies.audit.heartbeats import Heartbeats
 from policies.audit.model import Audit, RemedyKind, Verdict, VerdictKind
 from policies.audit.record import Record
 from policies.audit.remedies.applying import Outcome, Result
+from policies.audit.slices.heartbeats import Heartbeats
 from policies.audit.terms import Terms
 from policies.guard.gauges import Gauge
 

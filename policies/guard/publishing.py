@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from policies.audit.access import Clients
-from policies.audit.failures import told
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import told
 from policies.errors import InputError
 from policies.guard.telling import Message
 

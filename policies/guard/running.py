@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, final
 
-from policies.audit.access import Access, Clients, CloudError
 from policies.audit.judge import judge, minute_candidates
+from policies.audit.live.access import Access, Clients, CloudError
+from policies.audit.live.recording import collect
 from policies.audit.model import Audit
 from policies.audit.record import Record
-from policies.audit.recording import collect
 from policies.audit.remedies.applying import Outcome, Result
 from policies.audit.remedies.hands import GoogleHands
 from policies.audit.terms import Terms

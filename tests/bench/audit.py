@@ -137,8 +137,8 @@ def measured(what: str, endpoint: str, place: str) -> dict[str, Any]:
 
 def plain_loop(endpoint: str, _: str) -> Measure:
     """What anybody would write: the pages of the same queries, each point looked at, nothing kept but a sum."""
-    from policies.audit import metrics
-    from policies.audit.access import Access, Calls, Clients
+    from policies.audit.live import metrics
+    from policies.audit.live.access import Access, Calls, Clients
     from policies.audit.record import Metric
     from tests.google_cloud.world import PROJECT
 
@@ -173,16 +173,16 @@ def judged(endpoint: str, _: str) -> Measure:
 
 def replayed(_: str, place: str) -> Measure:
     """The verdicts of the file."""
-    from policies.audit.record_file import read_record
+    from policies.audit.files.record_file import read_record
 
     record = read_record(place)
     return record, _points(record), {}, _verdicts(record)
 
 
 def _collected(endpoint: str) -> Any:
-    from policies.audit.access import Access
     from policies.audit.judge import minute_candidates
-    from policies.audit.recording import collect
+    from policies.audit.live.access import Access
+    from policies.audit.live.recording import collect
     from policies.audit.terms import Terms
     from tests.google_cloud.world import PROJECT
 
@@ -201,7 +201,7 @@ def _verdicts(record: Any) -> str:
 
 
 def _written(record: Any, place: str) -> str:
-    from policies.audit.record_file import write_record
+    from policies.audit.files.record_file import write_record
 
     began = time.perf_counter()
     with Path(place).open("w", encoding="utf-8") as stream:

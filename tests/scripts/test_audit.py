@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import policies.audit.access
+import policies.audit.live.access
 from policies.audit.record import Metric, Part
 from scripts.cli import run
 from tests.google_cloud.faults import Fault, FaultKind
@@ -48,15 +48,15 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that gives up in a second what Google's would be given minutes for."""
-    access = functools.partial(policies.audit.access.Access, first_wait_s=0.02, deadline_s=1.0)
-    monkeypatch.setattr(policies.audit.access, "Access", access)
+    access = functools.partial(policies.audit.live.access.Access, first_wait_s=0.02, deadline_s=1.0)
+    monkeypatch.setattr(policies.audit.live.access, "Access", access)
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that asks again at once."""
-    access = functools.partial(policies.audit.access.Access, first_wait_s=0.02)
-    monkeypatch.setattr(policies.audit.access, "Access", access)
+    access = functools.partial(policies.audit.live.access.Access, first_wait_s=0.02)
+    monkeypatch.setattr(policies.audit.live.access, "Access", access)
 
 
 def verdicts(ran: Ran) -> dict[str, Any]:

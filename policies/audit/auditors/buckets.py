@@ -19,8 +19,8 @@ from policies.audit.model import Remedy, RemedyKind, Since, VerdictKind
 from policies.audit.pricing import GIB
 from policies.audit.reading import objects, said, whole
 from policies.audit.record import Item, Metric, Part, Series
-from policies.audit.spans import MICRO, micros, moment
 from policies.audit.subjects import Subject
+from policies.audit.telemetry.spans import MICRO, micros, moment
 from policies.audit.telling import Told, bill_of, each, if_seen, priced, remedy, tell
 from policies.estimate.model import total
 from policies.money import HOURS_PER_MONTH, Amount, decimal_of

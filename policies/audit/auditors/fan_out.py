@@ -15,7 +15,7 @@ from policies.audit.reading import names, said, whole
 from policies.audit.record import Part
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, readable, subjects
-from policies.audit.volume_facts import ML
+from policies.audit.volumes.facts import ML
 from policies.estimate.model import Unpriced
 from policies.hardware.disks import floor_throughput
 

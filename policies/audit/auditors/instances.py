@@ -11,15 +11,15 @@ from typing import Final
 from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
-from policies.audit.grid import grid_of
-from policies.audit.hosts import is_tpu_host
 from policies.audit.links import last
 from policies.audit.model import VerdictKind
 from policies.audit.reading import link_of, linked, names, objects, said, shown
 from policies.audit.record import Item, Metric, Part, Series
-from policies.audit.spans import Span, common, length, micros, united
+from policies.audit.slices.hosts import is_tpu_host
 from policies.audit.states import OFF, RUNNING, STOPPED
 from policies.audit.subjects import Subject
+from policies.audit.telemetry.grid import grid_of
+from policies.audit.telemetry.spans import Span, common, length, micros, united
 from policies.audit.telling import Told, bill_of, day, each, many, money, tell
 from policies.audit.telling import length as span_of
 from policies.audit.times import stopped_at, when

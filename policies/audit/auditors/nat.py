@@ -11,14 +11,14 @@ from typing import Final
 
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
-from policies.audit.grid import grid_of
 from policies.audit.links import last
 from policies.audit.pricing import GIB
 from policies.audit.reading import linked, objects, said
 from policies.audit.record import Item, Kind, Metric, Part, Series
-from policies.audit.spans import MICRO, Span, micros
 from policies.audit.states import BILLING_NODES, RUNNING
 from policies.audit.subjects import Subject
+from policies.audit.telemetry.grid import grid_of
+from policies.audit.telemetry.spans import MICRO, Span, micros
 from policies.audit.telling import Told, money, readable, subjects
 from policies.estimate.model import Unpriced
 from policies.hardware.errors import HardwareError

@@ -9,7 +9,7 @@ from policies.audit.context import Auditor, Context
 from policies.audit.model import RemedyKind, Verdict, VerdictKind
 from policies.audit.reading import objects, said, shown
 from policies.audit.record import Item, Part
-from policies.audit.slices import Judge, Slice
+from policies.audit.slices.verdict import Judge, Slice
 from policies.audit.states import BILLING_NODES, CHANGING_NODES, PREEMPTED, STOPPED_NODES
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, each, if_seen, many, remedy, tell

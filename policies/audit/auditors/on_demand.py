@@ -9,9 +9,9 @@ from typing import Final
 
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
-from policies.audit.hosts import tpu_hosts
 from policies.audit.reading import at, said
 from policies.audit.record import Part
+from policies.audit.slices.hosts import tpu_hosts
 from policies.audit.states import BILLING_NODES, RUNNING
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, money, readable, subjects

@@ -7,11 +7,11 @@ from typing import Final
 
 from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
-from policies.audit.hosts import Hosts, tpu_hosts
 from policies.audit.model import RemedyKind, VerdictKind
 from policies.audit.reading import at, labels_of, said, shown
 from policies.audit.record import Part
-from policies.audit.slices import Judge, Slice
+from policies.audit.slices.hosts import Hosts, tpu_hosts
+from policies.audit.slices.verdict import Judge, Slice
 from policies.audit.states import RUNNING, STOPPED
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, bill_of, tell, unreadable

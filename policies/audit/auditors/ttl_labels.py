@@ -8,9 +8,9 @@ from typing import Final
 
 from policies.audit.context import Auditor, Context
 from policies.audit.findings import find
-from policies.audit.hosts import is_tpu_host
 from policies.audit.reading import said
 from policies.audit.record import Part
+from policies.audit.slices.hosts import is_tpu_host
 from policies.audit.subjects import Subject
 from policies.audit.telling import Told, subjects
 from policies.audit.ttl import LABEL, TtlError, time_to_live

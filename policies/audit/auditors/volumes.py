@@ -10,18 +10,18 @@ from typing import Final
 
 from policies.audit.clusters import in_cluster
 from policies.audit.context import Auditor, Context
-from policies.audit.heartbeats import ENV
 from policies.audit.model import Remedy, RemedyKind, Since, Usage, Verdict, VerdictKind
 from policies.audit.reading import said
 from policies.audit.record import Part
 from policies.audit.shares import split
-from policies.audit.spans import moment
+from policies.audit.slices.heartbeats import ENV
 from policies.audit.subjects import Subject
+from policies.audit.telemetry.spans import moment
 from policies.audit.telling import Told, bill_of, each, money, priced, subjects, tell
-from policies.audit.volume_facts import FactFinder, VolumeFacts
-from policies.audit.volume_money import Money, money_of
-from policies.audit.volume_verdict import Decision, decide
-from policies.audit.volume_words import forgotten, rate, why
+from policies.audit.volumes.facts import FactFinder, VolumeFacts
+from policies.audit.volumes.money import Money, money_of
+from policies.audit.volumes.verdict import Decision, decide
+from policies.audit.volumes.words import forgotten, rate, why
 
 READY: Final = "READY"
 _BY_TELEMETRY: Final = frozenset(

@@ -3,9 +3,9 @@
 import datetime
 from typing import Any, Final
 
-from policies.audit.access import Access
+from policies.audit.live.access import Access
+from policies.audit.live.recording import Candidates, Collected, collect
 from policies.audit.record import Part
-from policies.audit.recording import Candidates, Collected, collect
 from policies.audit.terms import Terms
 from tests.google_cloud.server import served
 from tests.google_cloud.world import PROJECT, World

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Final
 
-from policies.audit.access import Access
+from policies.audit.live.access import Access
 from policies.audit.record import Part
 from policies.audit.terms import Terms
 from policies.guard.running import Orders, Run, run_guard

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import pytest
 
-from policies.audit.access import Access, Calls, Clients
+from policies.audit.live.access import Access, Calls, Clients
 from policies.audit.record import Part
 from policies.audit.remedies.applying import Outcome
 from policies.exit_codes import ExitCode

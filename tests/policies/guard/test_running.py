@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from policies.audit.access import CloudError
 from policies.audit.links import last
+from policies.audit.live.access import CloudError
+from policies.audit.live.recording import collect
 from policies.audit.model import VerdictKind
 from policies.audit.record import Part
-from policies.audit.recording import collect
 from policies.audit.remedies.applying import Outcome
 from policies.exit_codes import ExitCode
 from policies.guard import running

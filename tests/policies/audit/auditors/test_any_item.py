@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.audit.fields import ALLOWED
+from policies.audit.live.fields import ALLOWED
 from policies.audit.model import AuditFinding, Verdict, VerdictKind
 from policies.audit.record import Metric, Part
 from tests.policies.audit.worlds import (

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from policies.audit.access import Access
 from policies.audit.judge import judge
+from policies.audit.live.access import Access
+from policies.audit.live.recording import collect
 from policies.audit.model import Audit, RemedyKind, VerdictKind
 from policies.audit.pricing import GIB
 from policies.audit.record import Part
-from policies.audit.recording import collect
 from policies.audit.terms import Terms
 from policies.money import Amount
 from tests.google_cloud.server import served

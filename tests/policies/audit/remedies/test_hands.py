@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.audit.access import Access, Clients
+from policies.audit.live.access import Access, Clients
 from policies.audit.model import Remedy, RemedyKind, VerdictKind
 from policies.audit.record import Part
 from policies.audit.remedies.applying import HandsError, Outcome, Result, apply_plan
