@@ -551,7 +551,7 @@ def test_a_program_that_hangs_is_stopped_where_it_is(write: Write) -> None:
     start = time.monotonic()
     with pytest.raises(ProgramFailed) as failed:
         preview("dev", folder, timeout=3)
-    assert 3 <= time.monotonic() - start < 6
+    assert 3 <= time.monotonic() - start < 30
     place = folder / "main" / "__main__.py"
     assert str(failed.value) == (
         f"the program did not end within 3 s and was stopped; it was at {place}, line 3 in <module>\n  | soon"

@@ -157,10 +157,11 @@ def test_joins_of_a_large_stack_stay_linear() -> None:
         volumes = [disk(f"d{index}", {"name": f"disk-{index}"}) for index in range(count)]
         vms = [disk(f"v{index}", {"attachedDisks": (f"disk-{index}",)}, type=VM) for index in range(count)]
         stack = ResourceSet((*volumes, *vms))
-        start = time.perf_counter()
+        start = time.thread_time()
         for vm, volume in zip(vms, volumes, strict=True):
             assert stack.references(vm, "attachedDisks", DISK) == (volume,)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
-    # Ten times the resources: a quadratic join would take a hundred times as long. The floor absorbs the clock's noise.
-    assert seconds(5000) < 40 * max(seconds(500), 0.002)
+    # Ten times the resources: a quadratic join would take a hundred times as long. The best of three, and the floor,
+    # absorb what the machine does beside it.
+    assert min(seconds(5000) for _ in range(3)) < 40 * max(seconds(500), 0.002)

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -321,6 +322,8 @@ def answered(arguments: tuple[str, ...], answers: str) -> tuple[int, str]:
         os.execv(SPOTRAIL[0], [*SPOTRAIL, *arguments])
     written, waiting = b"", list(answers)
     while True:
+        if not select.select([terminal], [], [], 60)[0]:
+            os.kill(process, signal.SIGKILL)
         try:
             part = os.read(terminal, 1 << 16)
         except OSError:  # how a terminal on Linux says that the other side has ended

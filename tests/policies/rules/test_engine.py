@@ -313,9 +313,9 @@ def test_judging_a_large_stack_is_linear() -> None:
     def seconds(count: int) -> float:
         resources = large_stack(count)
         priced = estimate(resources, Usage(), shipped_book(), TODAY)
-        start = time.perf_counter()
+        start = time.thread_time()
         run_rules(resources, priced, TODAY)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     seconds(400)
     # Ten times the resources: a quadratic step anywhere would take a hundred times as long.
