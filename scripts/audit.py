@@ -34,24 +34,6 @@ WRITERS: Final = {
     "csv": ("policies.report.audit_csv", "audit_csv"),
 }
 """For each format but the table, the function that writes an audit in it."""
-UNITS: Final = {"h": datetime.timedelta(hours=1), "d": datetime.timedelta(days=1)}
-
-
-@final
-class Span(click.ParamType[datetime.timedelta]):
-    """A length of time: 7d, 36h."""
-
-    name = "SPAN"
-
-    def convert(
-        self, value: str | datetime.timedelta, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime.timedelta:
-        if isinstance(value, datetime.timedelta):
-            return value
-        number, unit = value[:-1], value[-1:]
-        if unit not in UNITS or not (number.isascii() and number.isdecimal() and len(number) <= 4):
-            self.fail(f"{value!r} is no length of time; write it as 7d or 36h", param, ctx)
-        return int(number) * UNITS[unit]
 
 
 @final
@@ -91,10 +73,18 @@ class Moment(click.ParamType[datetime.datetime]):
     help="Keep what was seen in FILE, for --from; nothing secret is in it.",
 )
 @click.option(
-    "--window", type=Span(), default="7d", show_default=True, help="Time to look back on, as 7d or 36h; at least 24h."
+    "--window",
+    type=options.Span(),
+    default="7d",
+    show_default=True,
+    help="Time to look back on, as 7d or 36h; at least 24h.",
 )
 @click.option(
-    "--grace", type=Span(), default="24h", show_default=True, help="So long a volume may be attached to nothing."
+    "--grace",
+    type=options.Span(),
+    default="24h",
+    show_default=True,
+    help="So long a volume may be attached to nothing.",
 )
 @click.option(
     "--per-vm-cap",

@@ -12,7 +12,8 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-STDIN: Final = "-"
+from scripts.options import STDIN
+
 OF_A_PLAN: Final = frozenset({"source", "do", "yes", "endpoint", "now", "output_file", "quiet"})
 """Options that mean something where --from names a plan."""
 OF_THE_PLACE: Final = ("endpoint", "now")

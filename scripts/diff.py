@@ -63,9 +63,8 @@ def command(
     from policies.report.plan import usage_words
     from policies.usage import Usage, load_usage
     from scripts.estimate import write
-    from scripts.sources import STDIN
 
-    if first == second == STDIN:
+    if first == second == options.STDIN:
         raise click.UsageError("A and B cannot both be standard input (-)")
     assumed = load_usage(usage) if usage else Usage()
     book = load_book(prices) if prices else shipped_book()

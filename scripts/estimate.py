@@ -58,7 +58,7 @@ def command(
     from policies.judging import stack_report
     from policies.prices.book import load_book, shipped_book
     from policies.usage import Usage, load_usage
-    from scripts.sources import STDIN, read_file
+    from scripts.sources import read_file
 
     assumed = load_usage(usage) if usage else Usage()
     book = load_book(prices) if prices else shipped_book()
@@ -71,7 +71,7 @@ def command(
         as_of,
         place=file,
         allow_stale=allow_stale,
-        next_steps=() if file == STDIN else (f"spotrail check {shlex.quote(file)} --budget AMOUNT",),
+        next_steps=() if file == options.STDIN else (f"spotrail check {shlex.quote(file)} --budget AMOUNT",),
     )
     write(report, form, output_file)
     return report.verdict if strict else ExitCode.FINE

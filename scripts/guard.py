@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scripts import options, output
-from scripts.audit import Span
+from scripts.cloud import failures_told
 
 if TYPE_CHECKING:
     from policies.exit_codes import ExitCode
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     metavar="VARIABLE",
     help="Environment variable with the https URL of a webhook. A URL on the command line would be seen by everybody.",
 )
-@click.option("--window", type=Span(), default="7d", show_default=True, help="Time to look back on; at least 24h.")
+@click.option(
+    "--window", type=options.Span(), default="7d", show_default=True, help="Time to look back on; at least 24h."
+)
 @click.option("--endpoint", metavar="URL", help="A Google Cloud on this machine: http://127.0.0.1:8080.")
 @click.option(
     "--format",
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 @click.option("--as-of", type=options.Day(), show_default="today", help="The day from which the age of prices counts.")
 @options.output
 @options.quiet
+@failures_told
 def command(
     project: str,
     stack: str,
@@ -75,9 +78,8 @@ def command(
       spotrail guard --project my-project --dry-run
       spotrail guard --project my-project --stack dev --apply --topic projects/my-project/topics/dev-findings
     """
-    from policies.audit.live.access import Access, CloudError
+    from policies.audit.live.access import Access
     from policies.audit.terms import Terms
-    from policies.exit_codes import ExitCode
     from policies.guard.publishing import check_topic
     from policies.guard.running import Orders, run_guard
     from policies.prices.book import load_book, shipped_book
@@ -95,12 +97,7 @@ def command(
         topic=check_topic(topic) if topic else "",
         webhook=_webhook(webhook_env) if webhook_env else None,
     )
-    say = (lambda line: None) if quiet else (lambda line: click.echo(output.printable(line), err=True))
-    try:
-        run = run_guard(orders, Access(endpoint=endpoint), say)
-    except CloudError as error:
-        click.echo(f"error: {output.printable(str(error))}", err=True)
-        return ExitCode.CLOUD_FAILED
+    run = run_guard(orders, Access(endpoint=endpoint), output.talk(quiet=quiet))
     with output.opened(output_file) as stream:
         stream.write(_json(run) if form == "json" else "".join(f"{output.printable(line)}\n" for line in _lines(run)))
     for trouble in run.troubles:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import datetime
 import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import click
 
 if TYPE_CHECKING:
     from policies.readers.stack_name import StackName
+
+STDIN: Final = "-"
+"""What stands for standard input where a file is named."""
+UNITS: Final = {"h": datetime.timedelta(hours=1), "d": datetime.timedelta(days=1)}
+"""Of a span, by the letter behind its number."""
 
 
 @final
@@ -28,6 +33,23 @@ class Day(click.ParamType[datetime.date]):
             return datetime.date.fromisoformat(value)
         except ValueError:
             self.fail(f"{value!r} is not a day; write it as 2026-11-29", param, ctx)
+
+
+@final
+class Span(click.ParamType[datetime.timedelta]):
+    """A length of time: 7d, 36h."""
+
+    name = "SPAN"
+
+    def convert(
+        self, value: str | datetime.timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime.timedelta:
+        if isinstance(value, datetime.timedelta):
+            return value
+        number, unit = value[:-1], value[-1:]
+        if unit not in UNITS or not (number.isascii() and number.isdecimal() and len(number) <= 4):
+            self.fail(f"{value!r} is no length of time; write it as 7d or 36h", param, ctx)
+        return int(number) * UNITS[unit]
 
 
 @final

@@ -143,6 +143,11 @@ def quote(heading: str, lines: Sequence[str]) -> None:
         click.echo(printable(line), err=True)
 
 
+def talk(*, quiet: bool) -> Callable[[str], None]:
+    """What says a line on standard error; nothing where it is to be quiet."""
+    return (lambda line: None) if quiet else (lambda line: click.echo(printable(line), err=True))
+
+
 @contextlib.contextmanager
 def progress(words: str, *, quiet: bool) -> Iterator[None]:
     """A spinner with `words` on standard error while the block runs, where somebody watches a terminal."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -183,7 +182,7 @@ def refresh(
     services = tuple(dict.fromkeys(pattern.service for pattern in patterns()))
     access = Access(endpoint=endpoint, api_key=api_key, first_wait_s=min(1.0, timeout / 8), deadline_s=timeout)
     try:
-        catalogue = read_catalogue(services, access, _say(quiet))
+        catalogue = read_catalogue(services, access, output.talk(quiet=quiet))
         found = refreshed_from(book, catalogue, patterns(), now)
     except (CatalogError, RefreshError) as error:
         click.echo(f"error: {output.printable(str(error))}", err=True)
@@ -211,10 +210,6 @@ def _target(given: Path | None, day: datetime.date) -> Path:
             f"'{target}' is no name of a book; it ends in .csv, and a .toml is written beside it", param_hint="--output"
         )
     return target
-
-
-def _say(quiet: bool) -> Callable[[str], None]:
-    return (lambda line: None) if quiet else (lambda line: click.echo(output.printable(line), err=True))
 
 
 def _print(table: Table, output_file: Path | None, *lines: str) -> None:

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 import click
 
 from scripts import output
+from scripts.options import STDIN
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from policies.audit.remedies.applying import Result
     from policies.audit.remedies.model import Measure, RemedyPlan, Step
     from policies.exit_codes import ExitCode
-
-STDIN: Final = "-"
 
 
 def saved_plan(source: str | None) -> RemedyPlan | None:

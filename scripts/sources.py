@@ -15,8 +15,8 @@ from policies.changes import Reading
 from policies.errors import InputError
 from policies.readers.stack_name import StackName, require
 from scripts import output
+from scripts.options import STDIN
 
-STDIN: Final = "-"
 BIGGEST_ESTIMATE: Final = 64 << 20
 """Bytes."""
 
