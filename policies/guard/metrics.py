@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from policies.audit.live.access import Clients, CloudError
-from policies.audit.live.failures import told
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import CloudError, told
 from policies.guard.gauges import RESOURCE, STACK_LABEL, Gauge
 
 WRITE: Final = "monitoring.timeSeries.create"

@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Final, final
 
 from policies.audit.judge import judge, minute_candidates
-from policies.audit.live.access import Access, Clients, CloudError
+from policies.audit.live.access import Access, Clients
+from policies.audit.live.failures import CloudError
 from policies.audit.live.recording import collect
 from policies.audit.model import Audit
 from policies.audit.record import Record

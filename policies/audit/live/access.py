@@ -13,10 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urlsplit
 
-from policies.audit.live.failures import CloudError, CredentialsError, installed, passes, plain, reason, told
+from policies.audit.live.failures import CloudError, installed, passes, plain, reason, told
 from policies.errors import InputError
-
-__all__ = ["Access", "Calls", "Clients", "CloudError", "CredentialsError", "told"]
 
 if TYPE_CHECKING:
     from google.api_core.retry import Retry

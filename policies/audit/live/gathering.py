@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from policies.audit.live.access import CloudError, CredentialsError
+from policies.audit.live.failures import CloudError, CredentialsError
 
 WORKERS: Final = 8
 """Questions that are open at the same time."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from policies.audit.links import last
-from policies.audit.live.access import Clients, CloudError
-from policies.audit.live.failures import plain
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import CloudError, plain
 from policies.audit.live.fields import allowed
 from policies.audit.live.paging import pages
 from policies.audit.record import Item, Missing, Part

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
-from policies.audit.live.access import Clients, CloudError
-from policies.audit.live.failures import plain
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import CloudError, plain
 from policies.audit.live.packing import Packer
 from policies.audit.live.paging import pages
 from policies.audit.live.sampling import as_sampled

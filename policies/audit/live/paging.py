@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from policies.audit.live.access import Clients, CloudError, told
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import CloudError, told
 
 
 def pages(clients: Clients, method: str, call: Callable[..., Any], request: Any) -> Iterator[Any]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 from policies.audit.live import inventory, metrics
-from policies.audit.live.access import Access, Calls, Clients, CloudError
-from policies.audit.live.failures import plain
+from policies.audit.live.access import Access, Calls, Clients
+from policies.audit.live.failures import CloudError, plain
 from policies.audit.live.gathering import gather
 from policies.audit.live.inventory import Found
 from policies.audit.live.metrics import FoundSeries, Pair, affordable, minute_readers, window_before

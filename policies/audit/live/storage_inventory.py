@@ -11,7 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from policies.audit.links import last
-from policies.audit.live.access import Clients, CloudError, told
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import CloudError, told
 from policies.audit.live.inventory import Found, Page, read_part
 from policies.audit.live.paging import storage_pages
 from policies.audit.record import Item, Part, Window

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
 from policies.audit.links import last, relative
-from policies.audit.live.access import Clients, CloudError, told
+from policies.audit.live.access import Clients
+from policies.audit.live.failures import CloudError, told
 from policies.audit.record import Item
 from policies.audit.remedies.applying import HandsError
 from policies.audit.remedies.model import Action, Step

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from policies.audit.links import last
-from policies.audit.live.access import CloudError
+from policies.audit.live.failures import CloudError
 from policies.audit.live.recording import collect
 from policies.audit.model import VerdictKind
 from policies.audit.record import Part

@@ -23,8 +23,8 @@ from google.api_core.exceptions import (
 from google.auth.exceptions import DefaultCredentialsError, RefreshError, TransportError
 from google.protobuf.json_format import ParseError
 
-from policies.audit.live.access import Access, Calls, Clients, CloudError, CredentialsError, told
-from policies.audit.live.failures import passes, plain, reason
+from policies.audit.live.access import Access, Calls, Clients
+from policies.audit.live.failures import CloudError, CredentialsError, passes, plain, reason, told
 from policies.errors import InputError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from policies.audit.live.access import CloudError
+from policies.audit.live.failures import CloudError
 from policies.audit.live.gathering import WORKERS, gather
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from google.cloud import tpu_v2
 
-from policies.audit.live.access import Access, Clients, CloudError
+from policies.audit.live.access import Access, Clients
+from policies.audit.live.failures import CloudError
 from policies.audit.live.inventory import Found, Page, as_json, read_part
 from policies.audit.record import Part
 from tests.google_cloud.faults import Fault, FaultKind

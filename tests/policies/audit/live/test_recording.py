@@ -13,7 +13,8 @@ import pytest
 
 from policies.audit.files.record_file import read_record, write_record
 from policies.audit.live import gathering
-from policies.audit.live.access import Access, CloudError, CredentialsError
+from policies.audit.live.access import Access
+from policies.audit.live.failures import CloudError, CredentialsError
 from policies.audit.live.recording import Collected, collect
 from policies.audit.record import Metric, Part
 from policies.audit.terms import Terms
