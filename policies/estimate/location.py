@@ -36,6 +36,21 @@ def locate(resource: Resource, resources: ResourceSet, *keys: str, decides: str 
     return UnknownInput(path=paths[0], reason=f"set neither here nor on the provider; it decides {decides}")
 
 
+def places_named(resource: Resource, *path: str | int, decides: str) -> tuple[str, ...] | UnknownInput:
+    """The zones or regions that the list at `path` names, in lower case; none where there is no list."""
+    found = resource.items(*path)
+    if isinstance(found, Opaque):
+        return unknown(found, *path, decides=decides)
+    places = []
+    for index in range(len(found)):
+        place = resource.text(*path, index)
+        if isinstance(place, Opaque):
+            return unknown(place, *path, index, decides=decides)
+        if place:
+            places.append(place.lower())
+    return tuple(places)
+
+
 def nearest_multi_region(place: str) -> str | UnknownInput:
     """Where a snapshot of a disk in that zone or region is stored, where nothing is said."""
     nearest = next((multi for prefix, multi in MULTI_REGIONS if place.startswith(prefix)), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from policies.estimate.location import locate, segment_after
+from policies.estimate.location import locate, places_named, segment_after
 from policies.estimate.market import unknown
 from policies.estimate.model import UnknownInput
 from policies.hardware.zones import is_zone
@@ -14,6 +14,8 @@ from policies.resources import Opaque, Resource, ResourceSet
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+ZONES: Final = "in how many zones nodes bill"
+"""What the zones of a pool decide."""
 REGIONAL_ZONES: Final = 3
 """Zones of a regional cluster that names none. Source: https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters"""
 
@@ -83,12 +85,12 @@ def shown_place(pool: Resource, cluster: Resource | None, location: str) -> str:
 
 def places(pool: Resource, at: tuple[str | int, ...], cluster: Resource | None, location: str) -> Places | UnknownInput:
     """The zones of a pool that is described at the path `at`: its own, else those of its cluster."""
-    own = _zones(pool, *at, "nodeLocations")
+    own = places_named(pool, *at, "nodeLocations", decides=ZONES)
     if isinstance(own, UnknownInput):
         return own
     if own:
         return Places(zones=dict.fromkeys(own, 1))
-    shared = () if cluster is None else _zones(cluster, "nodeLocations")
+    shared = () if cluster is None else places_named(cluster, "nodeLocations", decides=ZONES)
     if isinstance(shared, UnknownInput):
         return shared
     unseen = None
@@ -134,17 +136,3 @@ def _scaled(pool: Resource, at: tuple[str | int, ...]) -> Nodes | UnknownInput:
     several = f"{least} to {'any number of' if most is None else most} nodes{'' if total else ' a zone'}"
     unseen = UnknownInput(path="autoscaling", reason=f"{several}, as the autoscaler decides: the least is counted")
     return Nodes(count=least, total=total, unseen=unseen)
-
-
-def _zones(resource: Resource, *path: str | int) -> tuple[str, ...] | UnknownInput:
-    found = resource.items(*path)
-    if isinstance(found, Opaque):
-        return unknown(found, *path, decides="in how many zones nodes bill")
-    zones = []
-    for index in range(len(found)):
-        zone = resource.text(*path, index)
-        if isinstance(zone, Opaque):
-            return unknown(zone, *path, index, decides="where nodes bill")
-        if zone:
-            zones.append(zone.lower())
-    return tuple(zones)

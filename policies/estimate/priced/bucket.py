@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, final
 
-from policies.estimate.location import locate
+from policies.estimate.location import locate, places_named
 from policies.estimate.market import Market, Part, bill, field_of, unknown
 from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
 from policies.estimate.registry import Priced
@@ -47,7 +47,7 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
     kind = resource.text("storageClass")
     title = _title(kind, seconds)
     churns = bool(market.usage_of(resource).churn_gib_per_day)
-    homes = _homes(resource)
+    homes = places_named(resource, *PLACEMENT, decides="the price of a GiB")
     seen = (location, homes, seconds if churns else 0)
     unseen: list[Part] = [part for part in seen if isinstance(part, UnknownInput)]
     if isinstance(kind, Opaque):
@@ -85,21 +85,6 @@ class _Place:
             return cls(location=homes[0], homes=(), replicated=None)
         named = f"{location}-custom-dual-region" if homes else location
         return cls(location=named, homes=homes, replicated=REPLICATED.get(location))
-
-
-def _homes(resource: Resource) -> tuple[str, ...] | UnknownInput:
-    """The regions or the zone that a bucket names itself, in lower case; none for most."""
-    found = resource.items(*PLACEMENT)
-    if isinstance(found, Opaque):
-        return unknown(found, *PLACEMENT, decides="the price of a GiB")
-    homes = []
-    for index in range(len(found)):
-        home = resource.text(*PLACEMENT, index)
-        if isinstance(home, Opaque):
-            return unknown(home, *PLACEMENT, index, decides="the price of a GiB")
-        if home:
-            homes.append(home.lower())
-    return tuple(homes)
 
 
 def retention_seconds(resource: Resource) -> int | UnknownInput:
