@@ -1,0 +1,1 @@
+"""What a stack is made of: one component resource a file, with its arguments; `assembly` puts them together."""

@@ -19,6 +19,7 @@ from infra.plan.quotas import quota_needs
 from infra.preview import Preview, preview
 from infra.settings import Settings
 from infra.settings.config import parse
+from infra.settings.model import HeadSettings, SliceSettings
 from infra.settings.oversight import GuardSettings
 from policies.audit.schedule import read_schedule
 from policies.hardware.disks import floor_throughput
@@ -171,13 +172,12 @@ class TestFirstDay:
         assert read_schedule(schedule).text() == schedule
 
     def test_every_image_of_the_stack_is_pushed_before_it_is_needed(self) -> None:
-        built = re.findall(r"docker build -f (\S+) -t \"\$IMAGES/(\S+)\"", self.TEXT)
-        assert {image: file for file, image in built} == {
-            "train:latest": "training/Dockerfile",
-            "serve:latest": "inference/Dockerfile",
-            "guard:latest": "policies/Dockerfile",
-        }
-        assert GuardSettings().image == "guard:latest"
+        pushed = re.findall(r"docker push \"\$IMAGES/(\S+)\"", self.TEXT)
+        assert pushed == [SliceSettings.image, GuardSettings().image]
+        built = re.findall(r"docker build -f (\S+)", self.TEXT)
+        assert built
+        assert [file for file in built if not (ROOT / file).is_file()] == []
+        assert set(re.findall(r"rayproject/ray:(\S+)", self.TEXT)) == {f"{HeadSettings.ray_version}-py311"}
 
     def test_it_is_short(self) -> None:
         assert len(self.TEXT.splitlines()) <= 150
