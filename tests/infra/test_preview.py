@@ -346,7 +346,6 @@ TYPED = """
     gcp.tpu.V2Vm("pod", runtime_version="x", scheduling_config={"sopt": True}, data_disks=[{"source_disk": 1}])
     gcp.compute.Disk("words", size="lots")
     gcp.compute.Disk("half", size=pulumi.Output.secret("a password"), provisioned_iops=1.5, labels={"ttl": 7})
-    gcp.compute.Disk("list", guest_os_features={"type": "x"}, multi_writer="yes")
     pulumi.CustomResource("gcp:compute/disks:Disk", "typo", {})
     pulumi.CustomResource("random:index/id:Id", "random", {})
     pulumi.CustomResource("gcp:compute/disk:Disk", "raw", {"sise": 3})
@@ -375,10 +374,20 @@ def test_inputs_are_held_against_the_sdk(write: Write) -> None:
         "  at __main__.py:7",
         f"{urn}half: provisioned_iops of gcp.compute.Disk is 1.5; it must be a whole number",
         "  at __main__.py:7",
-        f"{urn}list: guest_os_features of gcp.compute.Disk is a mapping; it must be a list",
-        "  at __main__.py:8",
-        f'{urn}list: multi_writer of gcp.compute.Disk is "yes"; it must be true or false',
-        "  at __main__.py:8",
+    ]
+
+
+def test_what_does_not_fit_is_told_where_the_sdk_itself_fails_on_it(write: Write) -> None:
+    """The SDK ends the program at the answer for such a list: what is registered after it may not be seen."""
+    listed = 'gcp.compute.Disk("list", guest_os_features={"type": "x"}, multi_writer="yes")'
+    with pytest.raises(EngineRefusal) as refused:
+        preview("dev", write(f"import pulumi_gcp as gcp\n{listed}\n"))
+    urn = "urn:pulumi:dev::shop::gcp:compute/disk:Disk::list"
+    assert str(refused.value).splitlines() == [
+        f"{urn}: guest_os_features of gcp.compute.Disk is a mapping; it must be a list",
+        "  at __main__.py:2",
+        f'{urn}: multi_writer of gcp.compute.Disk is "yes"; it must be true or false',
+        "  at __main__.py:2",
     ]
 
 
