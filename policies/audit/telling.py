@@ -127,9 +127,10 @@ def subjects(context: Context, *parts: Part) -> Iterator[Subject]:
             yield Subject(part=part, item=item)
 
 
-def day(time: datetime.datetime) -> str:
-    """`11-02`, as messages show a day."""
-    return time.strftime("%m-%d")
+def day(time: datetime.datetime, now: datetime.datetime) -> str:
+    """`11-02`, as messages show a day; with the year where it is not that of `now`."""
+    there = time.astimezone(now.tzinfo)
+    return f"{there:%m-%d}" if there.year == now.year else f"{there:%Y-%m-%d}"
 
 
 def moment(time: datetime.datetime) -> str:

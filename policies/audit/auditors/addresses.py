@@ -42,7 +42,8 @@ def _verdicts(context: Context, subject: Subject) -> Iterator[Told]:
     cost, why = bill_of(estimate)
     ending = remedy(RemedyKind.RELEASE_ADDRESS, "release it", cost)
     message = priced(
-        f"reserved since {day(made)}, nothing uses it; once released, its number is not to be had again", why
+        f"reserved since {day(made, context.now)}, nothing uses it; once released, its number is not to be had again",
+        why,
     )
     found_idle = tell(context, subject, VerdictKind.ORPHANED, message, waste=cost, remedy=ending)
     yield if_seen(context, found_idle, Part.ADDRESSES)

@@ -60,7 +60,8 @@ def _verdicts(context: Context, lineage: Lineage, newest: Mapping[str, str], sub
     held = whole(item, "archiveSizeBytes")
     cost, why = bill_of(context.pricing.estimate(Part.IMAGES, item))
     size = "size not known" if held is None else f"{held / GIB:,.1f} GiB"
-    message = f"of {day(made)}, {size}, no disk was made of it, its disk {lineage.source_name(subject)} is gone"
+    gone = f"no disk was made of it, its disk {lineage.source_name(subject)} is gone"
+    message = f"of {day(made, context.now)}, {size}, {gone}"
     ending = remedy(RemedyKind.DELETE_IMAGE, "delete it", cost)
     found = tell(context, subject, VerdictKind.ORPHANED, priced(message, why), waste=cost, remedy=ending)
     yield if_seen(context, found, Part.IMAGES, Part.DISKS)

@@ -95,9 +95,8 @@ def _stopped(context: Context, subject: Subject, disks: dict[str, Item]) -> Iter
         return
     verb = "bills" if len(own) == 1 else "bill"
     least = "" if None not in bills else "at least "
-    message = (
-        f"{said(subject.item, 'status')} since {day(off)}; {many(len(own), 'disk')} of it {verb} {least}{money(cost)}"
-    )
+    state = f"{said(subject.item, 'status')} since {day(off, context.now)}"
+    message = f"{state}; {many(len(own), 'disk')} of it {verb} {least}{money(cost)}"
     yield find("VM-STOPPED", subject, message, monthly=cost)
 
 

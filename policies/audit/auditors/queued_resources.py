@@ -48,7 +48,7 @@ def _verdict(context: Context, subject: Subject) -> Verdict:
 
 def _waiting(context: Context, subject: Subject, state: str) -> str:
     made = when(subject.item, "createTime")
-    since = f" since {day(made)}" if made else ""
+    since = f" since {day(made, context.now)}" if made else ""
     cost = _cost(context, subject.item)
     then = f"{money(cost)} as soon as it is served" if cost is not None else "bills as soon as it is served"
     return f"{state}{since}: costs nothing now, {then}"

@@ -35,7 +35,7 @@ def _verdicts(context: Context, lineage: Lineage, subject: Subject) -> Iterator[
     if context.now - made <= context.terms.orphan_age:
         return
     cost, why = bill_of(context.pricing.estimate(Part.SNAPSHOTS, subject.item))
-    what = f"of {day(made)}, {_size(subject.item)}, its disk {lineage.source_name(subject)} is gone"
+    what = f"of {day(made, context.now)}, {_size(subject.item)}, its disk {lineage.source_name(subject)} is gone"
     if flag(subject.item, "autoCreated"):
         if context.record.seen(Part.DISKS) and context.record.seen(Part.SNAPSHOTS):
             bills = f": {money(cost)}" if cost is not None else ""

@@ -13,7 +13,7 @@ from typing import Final
 from policies.audit.model import VerdictKind
 from policies.audit.record import Record
 from policies.audit.telemetry.spans import moment
-from policies.audit.telling import length, many
+from policies.audit.telling import day, length, many
 from policies.audit.terms import HOUR, Terms
 from policies.audit.volumes.facts import VolumeFacts
 from policies.audit.volumes.joins import Host, Standing
@@ -38,12 +38,6 @@ def forgotten(facts: VolumeFacts, terms: Terms) -> bool:
     """Whether a volume is attached to nothing for longer than the grace, however young it is."""
     since = facts.loose_since
     return not facts.hosts and since is not None and facts.now - since >= terms.grace
-
-
-def date(time: datetime.datetime, now: datetime.datetime) -> str:
-    """`11-02`; with the year where it is not that of the record."""
-    there = time.astimezone(now.tzinfo)
-    return f"{there:%m-%d}" if there.year == now.year else f"{there:%Y-%m-%d}"
 
 
 def rate(mibps: Fraction | int | None) -> str:
@@ -83,16 +77,16 @@ def _loose(facts: VolumeFacts) -> str:
     if since is None:
         return "attached to nothing"
     if facts.attached is None and facts.detached is None:
-        return f"never attached since its creation on {date(since, facts.now)}"
+        return f"never attached since its creation on {day(since, facts.now)}"
     if facts.attached == since:
-        return f"attached to nothing, and last attached on {date(since, facts.now)}"
-    return f"no reader since {date(since, facts.now)}"
+        return f"attached to nothing, and last attached on {day(since, facts.now)}"
+    return f"no reader since {day(since, facts.now)}"
 
 
 def _stopped(facts: VolumeFacts, decision: Decision) -> str:
     stops = [host.stopped for host in facts.hosts]
     last = max((stop for stop in stops if stop is not None), default=None)
-    since = f" since {date(last, facts.now)}" if last is not None and None not in stops else ""
+    since = f" since {day(last, facts.now)}" if last is not None and None not in stops else ""
     return f"{_what(facts)}, unread{since}: {_hosts(facts.hosts)}"
 
 

@@ -11,7 +11,7 @@ import pytest
 from policies.audit.model import RemedyKind, Since, VerdictKind
 from policies.audit.record import Missing, Part
 from policies.audit.subjects import Subject
-from policies.audit.telling import if_seen, length, many, money, remedy, spent, tell
+from policies.audit.telling import day, if_seen, length, many, money, remedy, spent, tell
 from policies.money import Amount
 from tests.policies.audit.worlds import NOW, context, disk, node
 
@@ -79,3 +79,10 @@ def test_words() -> None:
         "1,200 addresses",
     )
     assert money(Amount.by_month(Decimal("1234.5"))) == "1,234.50 /month"
+
+
+def test_a_day_of_another_year_is_told_with_it() -> None:
+    west = datetime.timezone(datetime.timedelta(hours=-8))
+    times = [NOW.replace(month=2, day=3), NOW.replace(year=2024), datetime.datetime(2025, 12, 31, 20, tzinfo=west)]
+    assert NOW.year == 2026
+    assert [day(time, NOW) for time in times] == ["02-03", f"2024-{NOW:%m-%d}", "01-01"]
