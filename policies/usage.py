@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, final
@@ -118,8 +118,13 @@ class ResourceUsage:
 
     def share(self, *, spot: bool) -> Fraction:
         """Of the hours of a month, the part that a machine bills for; above 1 where spot work is done twice."""
-        redone = 1 + Fraction(self.preemption_overhead) if spot else 1
-        return Fraction(self.hours_per_day) / 24 * redone
+        return _share(self.hours_per_day, self.preemption_overhead if spot else Decimal())
+
+
+@lru_cache(maxsize=1024)
+def _share(hours_per_day: Decimal, redone: Decimal) -> Fraction:
+    """The same for most machines of a stack."""
+    return Fraction(hours_per_day) / 24 * (1 + Fraction(redone))
 
 
 @final

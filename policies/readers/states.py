@@ -71,7 +71,7 @@ def record_of(found: Json, where: str, values: Values) -> Record:
         name=values.name(parts.name),
         custom=_flag(found, "custom", where),
         inputs=inputs,
-        outputs={**outputs, **dict.fromkeys(outputs.keys() & set(secret), SECRET)},
+        outputs={**outputs, **dict.fromkeys(outputs.keys() & set(secret), SECRET)} if secret else outputs,
         options=_options(found, where, secret, values),
     )
     return Record(

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Final, final
 
 from rich.cells import cell_len
@@ -51,7 +52,7 @@ class Page:
 
     width: int
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The columns that are shown: on a narrow page only the money of a month."""
         return tuple(column for column in Column if self.width >= column.value[2])
@@ -72,12 +73,12 @@ class Page:
         cells = "".join(" " * GAP + column.pad(figures.get(column, "")) for column in self.columns[empty:])
         room = table - cell_len(cells)
         lead = name[: len(name) - len(name.lstrip(" ├└"))].replace("├", "│").replace("└", " ")
-        note = clean(note)
-        if any(cell_len(f"{lead}{word}") > room for word in clean(name).split()):
+        note, shown = clean(note), clean(name)
+        if cell_len(shown) > room and any(cell_len(f"{lead}{word}") > room for word in shown.split()):
             # A word that is longer than its room stands above its figures, whole.
             yield from self.paragraph(name.lstrip(), name[: len(name) - len(name.lstrip())], style, hanging=f"{lead}  ")
-            name = lead
-        head, *rest = textwrap.wrap(clean(name), room, subsequent_indent=f"{lead}  ", break_on_hyphens=False) or [""]
+            shown = lead
+        head, *rest = _wrapped(shown, room, f"{lead}  ")
         free = room - cell_len(head)
         inside = bool(note) and not rest and cell_len(note) + GAP <= free
         beside = bool(note) and not inside and table + GAP + cell_len(note) <= self.width
@@ -109,6 +110,13 @@ class Page:
         yield from self.paragraph(right, " ", style)
 
 
+def _wrapped(text: str, room: int, hanging: str) -> list[str]:
+    """The lines of `text`. Nearly every one fits; to wrap it would take as long as all the rest of its row."""
+    if text and cell_len(text) <= room and not text[-1].isspace():
+        return [text]
+    return textwrap.wrap(text, room, subsequent_indent=hanging, break_on_hyphens=False) or [""]
+
+
 def clean(text: str) -> str:
     """`text` without anything that a terminal would obey: a name in a stack file is not to move the cursor."""
-    return "".join(char if char.isprintable() else "�" for char in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
