@@ -320,10 +320,16 @@ def answered(arguments: tuple[str, ...], answers: str) -> tuple[int, str]:
         os.chdir(ROOT)
         os.environ["TERM"] = "xterm"
         os.execv(SPOTRAIL[0], [*SPOTRAIL, *arguments])
-    written, waiting = b"", list(answers)
+    written, waiting, patience = b"", list(answers), 12
     while True:
-        if not select.select([terminal], [], [], 60)[0]:
-            os.kill(process, signal.SIGKILL)
+        if not select.select([terminal], [], [], 5)[0]:
+            patience -= 1
+            if patience == 0:
+                os.kill(process, signal.SIGKILL)
+            elif not waiting and answers[-1] < " ":
+                # readline does not hear a Ctrl-C that comes between its prompt and its wait; a person presses again.
+                os.write(terminal, answers[-1].encode())
+            continue
         try:
             part = os.read(terminal, 1 << 16)
         except OSError:  # how a terminal on Linux says that the other side has ended
