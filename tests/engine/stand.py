@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ FOREIGN: Final = ("PULUMI_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_", "SPOTRAIL_")
 PASSPHRASE: Final = "an invented passphrase"
 SLACK_TOKEN: Final = "xoxb-invented-token-of-nobody"
 SLACK_CHANNEL: Final = "#ml-alerts"
+NEEDS_PROGRAM: Final = ("up", "preview")
+"""Commands that run the program."""
 _SECONDS: Final = 90
 """A command of the CLI that takes longer hangs."""
 
@@ -51,6 +54,19 @@ class Ended:
     def said(self) -> str:
         """All that it printed."""
         return f"{self.stdout}\n{self.stderr}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What an `up` has done to a resource."""
+
+    op: str
+    """As Pulumi names it: create, update, delete-replaced, ..."""
+    type: str
+    """Type token."""
+    name: str
+    """Logical name."""
 
 
 @final
@@ -80,6 +96,17 @@ class Stand:
         """`pulumi up`; the number of resources by what happened to them. Raises automation.CommandError."""
         return counted(self.stack.up(**options).summary.resource_changes)
 
+    def failing_up(self, faults: Sequence[Mapping[str, Any]], **options: Any) -> str:
+        """`pulumi up` with `faults` in the provider, which fails; what it said."""
+        self.environment["SPOTRAIL_FAULTS"] = json.dumps(list(faults))
+        try:
+            self.stack.up(**options)
+        except automation.CommandError as error:
+            return str(error)
+        finally:
+            del self.environment["SPOTRAIL_FAULTS"]
+        raise AssertionError("the up succeeded")
+
     def refresh(self) -> dict[str, int]:
         """`pulumi refresh`; as `up`."""
         return counted(self.stack.refresh().summary.resource_changes)
@@ -88,11 +115,27 @@ class Stand:
         """`pulumi preview`; the number of resources by what would happen to them. Raises automation.CommandError."""
         return counted(self.stack.preview(**options).change_summary)
 
+    def steps(self, **options: Any) -> list[Step]:
+        """`pulumi up`, as `up`; what it did to resources, in the order in which it was done."""
+        events: list[automation.EngineEvent] = []
+        self.stack.up(on_event=events.append, **options)
+        done = [each.res_outputs_event.metadata for each in events if each.res_outputs_event]
+        return [Step(op=each.op.value, type=each.type, name=each.urn.rpartition("::")[2]) for each in done]
+
+    def run(self, line: str) -> Ended:
+        """A command of a document, `pulumi up --stack dev --refresh`, with yes for an answer, that succeeds."""
+        program, command, *options = shlex.split(line)
+        assert (program, "--stack" in options) == ("pulumi", True), line
+        with language_host(self.folder) as port:
+            own = served_at(port) if command in NEEDS_PROGRAM else ()
+            ended = self._cli(command, *options, "--yes", *own)
+        assert ended.code == 0, ended.said
+        return ended
+
     def preview_file(self, *options: str) -> Ended:
         """`pulumi preview --json`, as a user's shell runs it, but for the language host: that is this process."""
         with language_host(self.folder) as port:
-            program = (f"--client=127.0.0.1:{port}", "--exec-kind=auto.inline")
-            return self.cli("preview", "--json", "--non-interactive", *program, *options)
+            return self.cli("preview", "--json", "--non-interactive", *served_at(port), *options)
 
     def export(self) -> str:
         """`pulumi stack export`."""
@@ -108,10 +151,17 @@ class Stand:
 
     def cli(self, command: str, *options: str) -> Ended:
         """One command of the CLI for this stack."""
-        order = ["pulumi", *command.split(), "--stack", self.name, *options]
-        environment = {**os.environ, **self.environment}
+        return self._cli(*command.split(), "--stack", self.name, *options)
+
+    def _cli(self, *words: str) -> Ended:
         ended = subprocess.run(
-            order, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+            ["pulumi", *words],
+            cwd=self.folder,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
         )
         return Ended(code=ended.returncode, stdout=ended.stdout, stderr=ended.stderr)
 
@@ -187,6 +237,11 @@ def run_program(folder: Path) -> None:
         # pulumi_gcp warns of names of its own as it is imported: in a user's process those are words, here they fail.
         warnings.simplefilter("ignore")
         runpy.run_path(str(folder / "infra"), run_name="__main__")
+
+
+def served_at(port: int) -> tuple[str, ...]:
+    """Options by which the CLI takes the program from the language host at `port`."""
+    return f"--client=127.0.0.1:{port}", "--exec-kind=auto.inline"
 
 
 @contextmanager
