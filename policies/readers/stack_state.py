@@ -51,7 +51,7 @@ def _read(source: Source) -> Reading:
     deployment = _deployment(source)
     records = _list(deployment, "resources", Record, source.place)
     operations = _list(deployment, "pending_operations", Operation, source.place)
-    standing = tuple(_standing(records, source.notes))
+    standing = ResourceSet(tuple(_standing(records, source.notes)))
     if not records:
         source.notes.add("the state is empty: nothing was deployed, or all of it was destroyed")
     urns = [record.resource.urn for record in records] + [each.record.resource.urn for each in operations]
@@ -60,8 +60,8 @@ def _read(source: Source) -> Reading:
         kind=SourceKind.STATE,
         project=project,
         stack=stack,
-        after=ResourceSet(standing),
-        possible=tuple(_possible(operations, source.notes)),
+        after=standing,
+        possible=tuple(_possible(operations, standing, source.notes)),
     )
 
 
@@ -120,10 +120,16 @@ def _standing(records: Sequence[Record], notes: Notes) -> Iterator[Resource]:
         yield resource
 
 
-def _possible(operations: Sequence[Operation], notes: Notes) -> Iterator[Resource]:
+def _possible(operations: Sequence[Operation], standing: ResourceSet, notes: Notes) -> Iterator[Resource]:
     for operation in operations:
         resource = operation.record.resource
-        if operation.type == "creating":
+        if operation.type == "creating" and _stands(resource, standing):
+            notes.add(
+                "its creation was interrupted, and it stands since another pulumi up; that a creation is pending is "
+                "forgotten by: pulumi refresh --clear-pending-creates",
+                resource.name,
+            )
+        elif operation.type == "creating":
             notes.add("its creation was interrupted: it may exist and bill; look, then pulumi refresh", resource.name)
             yield resource
         elif operation.type == "importing":
@@ -132,6 +138,12 @@ def _possible(operations: Sequence[Operation], notes: Notes) -> Iterator[Resourc
             notes.add(f"interrupted while {operation.type}: the state may be behind; pulumi refresh", resource.name)
         elif operation.type != "reading":
             notes.add(f'the pending operation "{operation.type[:40]}" is not known', resource.name)
+
+
+def _stands(resource: Resource, standing: ResourceSet) -> bool:
+    """Whether what was begun stands by now: Pulumi keeps that it was begun, and no two things have one name."""
+    other, name = standing.get(resource.urn), resource.value("name")
+    return other is not None and isinstance(name, str) and other.value("name") == name
 
 
 READER: Final = Reader(

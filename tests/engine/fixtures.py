@@ -1,6 +1,7 @@
 """Writes the files of the real CLI that the tests of the readers read: `python -m tests.engine.fixtures`.
 
-One small stack of invented names, planned, brought up, changed in four ways at once, and planned against a policy.
+One small stack of invented names, planned, brought up, changed in four ways at once, and planned against a policy;
+and the same stack whose first `up` was killed.
 Whatever names a place on this machine is taken out; all else is as the CLI wrote it.
 """
 
@@ -11,10 +12,12 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from tests.engine.command import decide, look
+from tests.engine.interruption import killed
 from tests.engine.stand import ROOT, Stand, environment, stand
 from tests.engine.walk import written
 from tests.google_cloud.server import served
@@ -96,6 +99,16 @@ def files(made: Stand) -> dict[str, str]:
     return found
 
 
+def interrupted_files(made: Stand) -> dict[str, str]:
+    """What the CLI keeps of a stack whose `up` was killed while it made the volume, and after another `up`."""
+    killed(made, "coral")
+    found = {"state_interrupted.json": made.export()}
+    made.cli("cancel --yes")
+    made.up()
+    found["state_resumed.json"] = made.export()
+    return found
+
+
 def scrubbed(found: Any) -> Any:
     """`found` without what names a place on this machine."""
     if isinstance(found, dict):
@@ -114,8 +127,14 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(clean)
     FOLDER.mkdir(exist_ok=True)
+    for way in (files, interrupted_files):
+        write(way)
+
+
+def write(way: Callable[[Stand], dict[str, str]]) -> None:
+    """Write the files of one way of the stack."""
     with tempfile.TemporaryDirectory() as folder, served(World(now=NOW)) as world:
-        for name, text in files(stand("dev", Path(folder), world, program=PROGRAM)).items():
+        for name, text in way(stand("dev", Path(folder), world, program=PROGRAM)).items():
             document = json.dumps(scrubbed(json.loads(text)), indent=1, ensure_ascii=False)
             (FOLDER / name).write_text(document + "\n", encoding="utf-8")
 

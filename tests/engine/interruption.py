@@ -13,30 +13,31 @@ from typing import Any, Final
 
 from tests.engine.stand import PROJECT, Ended, Stand, language_host, served_at
 
+DISK: Final = "gcp:compute/disk:Disk"
 _SECONDS: Final = 60
 """An `up` comes so far within them, and ends within them once it is told to."""
 _HEARD: Final = "^C received"
 """What the CLI says to the first Ctrl-C; the second one ends it at once."""
 
 
-def killed(stand: Stand, type_: str) -> Ended:
-    """An `up` whose CLI is killed while a resource of `type_` is made."""
-    return _ended(stand, type_, lambda command, said: command.kill())
+def killed(stand: Stand, name: str) -> Ended:
+    """An `up` whose CLI is killed while the disk `name` is made, and nothing else."""
+    return _ended(stand, name, lambda command, said: command.kill())
 
 
-def interrupted(stand: Stand, type_: str) -> Ended:
-    """An `up` that is interrupted twice while a resource of `type_` is made: Ctrl-C, and Ctrl-C again."""
+def interrupted(stand: Stand, name: str) -> Ended:
+    """An `up` that is interrupted twice while the disk `name` is made: Ctrl-C, and Ctrl-C again."""
 
     def twice(command: subprocess.Popen[str], said: Path) -> None:
         command.send_signal(signal.SIGINT)
-        _wait(lambda: _HEARD in said.read_text("utf-8"), "the CLI heard no interrupt")
+        _wait(lambda: _HEARD in said.read_text("utf-8"), command, said)
         command.send_signal(signal.SIGINT)
 
-    return _ended(stand, type_, twice)
+    return _ended(stand, name, twice)
 
 
-def _ended(stand: Stand, type_: str, end: Callable[[subprocess.Popen[str], Path], None]) -> Ended:
-    faults = [{"on": "create", "type": type_, "kind": "hangs"}]
+def _ended(stand: Stand, name: str, end: Callable[[subprocess.Popen[str], Path], None]) -> Ended:
+    faults = [{"on": "create", "type": DISK, "name": name, "kind": "hangs"}]
     environment = {**os.environ, **stand.environment, "SPOTRAIL_FAULTS": json.dumps(faults)}
     said = stand.folder / "said.txt"
     with language_host(stand.folder) as port, said.open("w", encoding="utf-8") as file:
@@ -46,7 +47,7 @@ def _ended(stand: Stand, type_: str, end: Callable[[subprocess.Popen[str], Path]
             order, cwd=stand.folder, env=environment, stdout=file, stderr=subprocess.STDOUT, text=True
         )
         try:
-            _wait(lambda: type_ in pending(stand), f"no {type_} was begun")
+            _wait(lambda: pending(stand) == {name: "creating"}, command, said)
             end(command, said)
             code = command.wait(_SECONDS)
         finally:
@@ -55,18 +56,20 @@ def _ended(stand: Stand, type_: str, end: Callable[[subprocess.Popen[str], Path]
 
 
 def pending(stand: Stand) -> dict[str, str]:
-    """What the backend has of operations that have not ended, by the type of the resource."""
+    """What the backend has of operations that have not ended, by the name of the resource."""
     file = stand.folder / "backend" / ".pulumi" / "stacks" / PROJECT / f"{stand.name}.json"
     try:
         latest: dict[str, Any] = json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {}
     except (OSError, ValueError):  # it is being written
         return {}
-    return {each["resource"]["type"]: each["type"] for each in latest.get("pending_operations") or ()}
+    return {
+        each["resource"]["urn"].rpartition("::")[2]: each["type"] for each in latest.get("pending_operations") or ()
+    }
 
 
-def _wait(reached: Callable[[], bool], otherwise: str) -> None:
+def _wait(reached: Callable[[], bool], command: subprocess.Popen[str], said: Path) -> None:
     end = time.monotonic() + _SECONDS
     while not reached():
-        if time.monotonic() > end:
-            raise TimeoutError(otherwise)
+        if command.poll() is not None or time.monotonic() > end:
+            raise TimeoutError(f"the up did not come so far; it said {said.read_text('utf-8')}")
         time.sleep(0.1)

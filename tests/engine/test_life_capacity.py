@@ -12,6 +12,7 @@ from infra.preview import preview
 from policies.audit.record import Part
 from tests.engine.agreement import missing
 from tests.engine.conftest import NOW, Standing
+from tests.engine.operations import documented
 from tests.engine.stand import Stand
 from tests.engine.walk import reading
 from tests.google_cloud.world import World
@@ -39,6 +40,7 @@ def test_the_next_up_makes_what_is_missing_and_nothing_twice(
     assert [urn for urn in left_out if urn.endswith(f"{type_}::trainer")]
     assert exported.possible == ()  # a refusal is an end: nothing is in doubt
     before = ids(stand)
+    documented("pulumi up --stack dev")
     assert stand.up() == {"create": len(left_out), "same": len(planned) - len(left_out)}
     assert before.items() <= ids(stand).items()
     assert set(inserted(world).values()) == {1}

@@ -26,6 +26,7 @@ from scripts.cli import run
 FOLDER = Path(__file__).parent / "fixtures"
 AS_OF = datetime.date(2026, 11, 29)
 CREATE, STATE, LATER = "preview_create.json", "state.json", "state_later.json"
+INTERRUPTED, RESUMED = "state_interrupted.json", "state_resumed.json"
 CHANGE, SAMES, STEPS, STILL = (
     "preview_change.json",
     "preview_change_sames.json",
@@ -79,7 +80,7 @@ def test_what_a_preview_does_not_show_is_counted() -> None:
     assert read(STILL).hidden == len(read(LATER).after) - 1 - len(read(LATER).after.of_type("pulumi:providers:gcp"))
 
 
-@pytest.mark.parametrize("name", [CREATE, STATE, SAMES, LATER])
+@pytest.mark.parametrize("name", [CREATE, STATE, SAMES, LATER, INTERRUPTED, RESUMED])
 def test_a_secret_stays_one(name: str) -> None:
     bell = next(one for one in read(name).after if one.name == "bell")
     assert bell.value("sensitiveLabels", "authToken") is SECRET
@@ -103,7 +104,25 @@ def test_the_options_that_a_state_keeps_are_read() -> None:
     assert pod.options.property_dependencies["dataDisks"] == (coral.urn,)
 
 
-@pytest.mark.parametrize("name", [CREATE, STATE, CHANGE, SAMES, STEPS, STILL, LATER])
+def test_what_an_interrupted_up_may_have_made_is_possible_and_outside_the_total(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert [one.name for one in read(INTERRUPTED).possible] == ["coral"]
+    assert named(read(STATE).after) - named(read(INTERRUPTED).after) == {"coral", "pod", "photo"}
+    assert run(["estimate", str(FOLDER / INTERRUPTED), "--as-of", str(AS_OF)]) == 0
+    # 200 GiB at 0.08 and 800 MiB/s at 0.12; what stands is the shelf, 100 GiB at 0.10.
+    assert "possible 112.00 a month: interrupted while creating coral" in " ".join(capsys.readouterr().out.split())
+    assert monthly(read(INTERRUPTED).after) == 10
+
+
+def test_what_stands_since_is_not_possible_a_second_time() -> None:
+    resumed = read(RESUMED)
+    assert resumed.possible == ()
+    assert monthly(resumed.after) == monthly(read(STATE).after)
+    assert [note for note in resumed.notes if "coral" in note and "--clear-pending-creates" in note]
+
+
+@pytest.mark.parametrize("name", [CREATE, STATE, CHANGE, SAMES, STEPS, STILL, LATER, INTERRUPTED, RESUMED])
 def test_estimate_and_check_take_them(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["estimate", str(FOLDER / name), "--format", "json", "--as-of", str(AS_OF)]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -84,6 +84,13 @@ def test_an_interrupted_creation_is_possible_and_in_no_total(read: Read) -> None
     assert reading.notes == ("orphan: its creation was interrupted: it may exist and bill; look, then pulumi refresh",)
 
 
+def test_a_creation_of_another_name_is_possible_beside_what_stands_under_its_urn(read: Read) -> None:
+    pending = [{"type": "creating", "resource": record("coral", SMALL | {"name": name})} for name in ("coral", "reef")]
+    reading = read(state(record("coral"), pending_operations=pending))
+    assert [disk.value("name") for disk in reading.possible] == ["reef"]
+    assert [note for note in reading.notes if note.startswith("coral: its creation was interrupted, and it stands")]
+
+
 @pytest.mark.parametrize(
     ("operation", "note"),
     [
