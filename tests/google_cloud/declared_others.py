@@ -82,11 +82,9 @@ def patch_bucket(world: World, bucket: Item, fields: Fields) -> None:
 
 def delete_bucket(world: World, path: str, bucket: Item, options: Mapping[str, str]) -> None:
     """Raises Refusal while there is an object in it, unless `force` says that they go too."""
-    held = [key for key, item in world.inventory[Part.HEARTBEATS].items() if item["bucket"] == bucket["name"]]
-    if held and options.get("force") != "true":
+    if world.objects.holds(bucket["name"]) and options.get("force") != "true":
         raise Refusal(409, "conflict", "The bucket you tried to delete is not empty.")
-    for key in held:
-        del world.inventory[Part.HEARTBEATS][key]
+    world.objects.drop(bucket["name"])
     del world.inventory[Part.BUCKETS][bucket["name"]]
 
 

@@ -11,6 +11,7 @@ _STATUS: Final = {
     401: grpc.StatusCode.UNAUTHENTICATED,
     403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
+    408: grpc.StatusCode.DEADLINE_EXCEEDED,
     409: grpc.StatusCode.ALREADY_EXISTS,
     412: grpc.StatusCode.FAILED_PRECONDITION,
     429: grpc.StatusCode.RESOURCE_EXHAUSTED,

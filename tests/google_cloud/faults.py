@@ -6,7 +6,7 @@ import enum
 import fnmatch
 import threading
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from tests.google_cloud.errors import Refusal
@@ -19,6 +19,7 @@ class FaultKind(enum.Enum):
     UNAVAILABLE = 503
     FORBIDDEN = 403
     UNAUTHENTICATED = 401
+    TIMED_OUT = 408
     SLOW = "the answer comes after `seconds`"
     CUT = "the connection ends in the middle of the answer"
     TRUNCATED = "the answer is whole as HTTP or gRPC has it, but its JSON or message lacks its end"
@@ -26,6 +27,12 @@ class FaultKind(enum.Enum):
     PARTIAL = "what lies in `zone` is left out, and the answer says so"
     FAILED_OPERATION = "the call is accepted, and its operation ends in an error"
     LOST = "the call is applied, and the connection ends without an answer"
+    RESET = "the connection is reset after `bytes` of the answer's body"
+    UPLOAD_RESET = "the connection is reset after `bytes` of the request's body; a resumable upload keeps what came"
+    BANDWIDTH = "bodies move at `rate` bytes a second, both ways"
+    STALE_LIST = "a list of objects lacks those that `object` names"
+    FLIPPED_STORED = "bit number `bit` of an upload is stored the other way round, under the checksums of what was sent"
+    FLIPPED_SERVED = "bit number `bit` of a download's body is served the other way round"
 
 
 _REFUSALS: Final = {
@@ -33,6 +40,7 @@ _REFUSALS: Final = {
     FaultKind.UNAVAILABLE: ("backendError", "The service is currently unavailable."),
     FaultKind.FORBIDDEN: ("forbidden", "The caller does not have permission"),
     FaultKind.UNAUTHENTICATED: ("authError", "Request had invalid authentication credentials."),
+    FaultKind.TIMED_OUT: ("uploadBrokenConnection", "Request timed out."),
 }
 
 
@@ -46,6 +54,8 @@ class Fault:
     """A glob over method ids: `compute.disks.aggregatedList`, `monitoring.*`."""
     where: str = ""
     """Text that the request must have: a part of its path, parent, name or filter."""
+    object: str = "*"
+    """A glob over the name of the object that a call of Storage is about; of STALE_LIST: what the list lacks."""
     zone: str = ""
     """Of PARTIAL: the zone or region (of Storage: the bucket) that cannot be reached."""
     times: int | None = None
@@ -54,6 +64,12 @@ class Fault:
     """How many matching calls it lets pass first."""
     seconds: float = 1.0
     """Of SLOW."""
+    bytes: int = 0
+    """Of RESET and UPLOAD_RESET."""
+    rate: float = 2**20
+    """Of BANDWIDTH."""
+    bit: int = 0
+    """Of FLIPPED_STORED and FLIPPED_SERVED; counted on from the front of the body again where it is beyond its end."""
     message: str = ""
     """Instead of the usual one."""
 
@@ -74,6 +90,8 @@ class Call:
     """`compute.disks.aggregatedList`, as in Google's discovery documents, the `projects.locations` of TPU left out."""
     detail: str
     """Path with query, or the parent, name or filter."""
+    object: str = ""
+    """Of a call of Storage that is about one object: its name."""
     faults: tuple[Fault, ...] = ()
 
     def struck(self, kind: FaultKind) -> Fault | None:
@@ -104,11 +122,12 @@ class Calls:
         with self._lock:
             self._faults.clear()
 
-    def enter(self, method: str, detail: str) -> Call:
+    def enter(self, method: str, detail: str, object: str = "") -> Call:
         """Log a call and find what strikes it."""
         with self._lock:
-            struck = tuple(fault for fault, seen in self._faults if _strikes(fault, seen, method, detail))
-            call = Call(method=method, detail=detail, faults=struck)
+            call = Call(method=method, detail=detail, object=object)
+            struck = tuple(fault for fault, seen in self._faults if _strikes(fault, seen, call))
+            call = replace(call, faults=struck)
             self.log.append(call)
             return call
 
@@ -118,8 +137,10 @@ class Calls:
             return Counter(call.method for call in self.log)
 
 
-def _strikes(fault: Fault, seen: list[int], method: str, detail: str) -> bool:
-    if not (fnmatch.fnmatchcase(method, fault.method) and fault.where in detail):
+def _strikes(fault: Fault, seen: list[int], call: Call) -> bool:
+    if not (fnmatch.fnmatchcase(call.method, fault.method) and fault.where in call.detail):
+        return False
+    if fault.kind is not FaultKind.STALE_LIST and not fnmatch.fnmatchcase(call.object, fault.object):
         return False
     seen[0] += 1
     return fault.after < seen[0] and (fault.times is None or seen[0] <= fault.after + fault.times)

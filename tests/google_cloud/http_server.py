@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import re
@@ -9,15 +10,28 @@ import socket
 import threading
 import urllib.parse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from tests.google_cloud.errors import Refusal
 from tests.google_cloud.faults import Call, FaultKind
+from tests.google_cloud.http_bodies import end_abruptly, received, send, shaped
 from tests.google_cloud.world import World
 
-Answer: TypeAlias = "dict[str, Any] | bytes"
+Answer: TypeAlias = "dict[str, Any] | bytes | Reply"
+_PEEKED: Final = 1 << 13
+"""How much of a body may be looked at before it is read."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An answer that is more than JSON with a 200."""
+
+    code: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | memoryview = b""
 
 
 @final
@@ -32,8 +46,20 @@ class Request:
     lists: Mapping[str, list[str]]
     """The same with all values of a name."""
     headers: Mapping[str, str]
-    text: str
+    data: memoryview
+    """The body."""
+    complete: bool
+    """Whether the whole body came; an answer to half of one reaches nobody."""
     call: Call
+
+    def header(self, name: str) -> str:
+        """A header by its name in lower case; empty where it was not sent."""
+        return next((text for given, text in self.headers.items() if given.lower() == name), "")
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return str(self.data, "utf-8")
 
     @property
     def body(self) -> dict[str, Any]:
@@ -57,12 +83,18 @@ class Route:
     verb: str
     pattern: re.Pattern[str]
     answer: Callable[[World, Request], Answer]
+    locks: bool = True
+    """Whether the world is locked around the answer; one that moves many bytes locks it itself, where it must."""
+    takes_parts: bool = False
+    """Whether it wants to see a body that did not come whole."""
+    about: Callable[[World, Mapping[str, str], Mapping[str, str], bytes], str] | None = None
+    """The name of the object that a call is about, by parts of its path, its query and how its body begins."""
 
 
-def route(id_: str, verb: str, path: str, answer: Callable[[World, Request], Answer]) -> Route:
+def route(id_: str, verb: str, path: str, answer: Callable[[World, Request], Answer], **more: Any) -> Route:
     """A route from a path such as `/b/{bucket}/o/{object+}`; what has a `+` may hold `/`."""
     pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", path))
-    return Route(id=id_, verb=verb, pattern=re.compile(pattern), answer=answer)
+    return Route(id=id_, verb=verb, pattern=re.compile(pattern), answer=answer, **more)
 
 
 @final
@@ -105,54 +137,82 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         url = urllib.parse.urlsplit(self.path)
         lists = urllib.parse.parse_qs(url.query, keep_blank_values=True)
-        text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        query = {name: values[-1] for name, values in lists.items()}
         try:
             found, parts = self.server.find(self.command, url.path)
         except Refusal as refusal:
-            self._send(refusal.code, refusal.body())
+            call = Call(method="", detail=self.path)
+            received(self.rfile, self.headers, call, self.server.stopping)  # type: ignore[arg-type]
+            self._send(refusal.code, refusal.body(), call)
             return
-        call = self.server.world.calls.enter(found.id, urllib.parse.unquote(self.path))
+        name = found.about(self.server.world, parts, query, self._head()) if found.about else parts.get("object", "")
+        call = self.server.world.calls.enter(found.id, urllib.parse.unquote(self.path), name)
+        body = received(self.rfile, self.headers, call, self.server.stopping)  # type: ignore[arg-type] # it is buffered
         request = Request(
             path=url.path,
             parts=parts,
-            query={name: values[-1] for name, values in lists.items()},
+            query=query,
             lists=lists,
             headers=dict(self.headers.items()),
-            text=text,
+            data=body.data,
+            complete=body.complete,
             call=call,
         )
         if (slow := call.struck(FaultKind.SLOW)) is not None:
             self.server.stopping.wait(slow.seconds)
-        try:
-            answer, code = self._called(found, request), 200
-        except Refusal as refusal:
-            answer, code = refusal.body(), refusal.code
+        if not body.complete:
+            self._broken(found, request)
+            return
+        code, answer = self._called(found, request)
         self._send(code, answer, call)
 
-    def _called(self, found: Route, request: Request) -> Answer:
-        for refusal in filter(None, (fault.refusal() for fault in request.call.faults)):
-            raise refusal
-        world = self.server.world
-        with world.lock:
-            world.operations.tick(world.stamp())
-            return found.answer(world, request)
+    def _head(self) -> bytes:
+        """How the body begins, for a request that has one."""
+        has_body = self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers
+        return self.rfile.peek(_PEEKED) if has_body else b""  # type: ignore[attr-defined]
 
-    def _send(self, code: int, answer: Answer, call: Call | None = None) -> None:
-        is_json = not isinstance(answer, bytes)
-        data = json.dumps(answer, allow_nan=False).encode() if not isinstance(answer, bytes) else answer
-        if call is not None and call.struck(FaultKind.LOST):
+    def _broken(self, found: Route, request: Request) -> None:
+        """The client went away in the middle, or is made to believe that the server did."""
+        if found.takes_parts:
+            self._called(found, request)
+        end_abruptly(self.connection)
+        self.close_connection = True
+
+    def _called(self, found: Route, request: Request) -> tuple[int, Answer]:
+        world = self.server.world
+        try:
+            for refusal in filter(None, (fault.refusal() for fault in request.call.faults)):
+                raise refusal
+            with world.lock if found.locks else contextlib.nullcontext():
+                if found.locks:
+                    world.operations.tick(world.stamp())
+                answer = found.answer(world, request)
+        except Refusal as refusal:
+            return refusal.code, refusal.body()
+        return (answer.code if isinstance(answer, Reply) else 200), answer
+
+    def _send(self, code: int, answer: Answer, call: Call) -> None:
+        if call.struck(FaultKind.LOST):
             self.close_connection = True
             return
-        if call is not None and call.struck(FaultKind.TRUNCATED):
-            data = data[: len(data) * 2 // 3]
-        self.send_response(HTTPStatus(code))
-        self.send_header("Content-Type", "application/json; charset=UTF-8" if is_json else "application/octet-stream")
-        self.send_header("Content-Length", str(len(data)))
+        reply = _reply(code, answer)
+        data = shaped(memoryview(reply.body), call)
+        self.send_response(HTTPStatus(code) if code in set(HTTPStatus) else code)
+        for name, text in reply.headers.items():
+            self.send_header(name, text)
+        if code != HTTPStatus.NOT_MODIFIED:
+            self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        if call is not None and call.struck(FaultKind.CUT):
-            data = data[: len(data) // 2]
-            self.close_connection = True
-        self.wfile.write(data)
+        self.close_connection |= not send(self.connection, data, call, self.server.stopping)
+
+
+def _reply(code: int, answer: Answer) -> Reply:
+    if isinstance(answer, Reply):
+        return answer
+    if isinstance(answer, bytes):
+        return Reply(headers={"Content-Type": "application/octet-stream"}, body=answer)
+    body = b"" if code == HTTPStatus.NOT_MODIFIED else json.dumps(answer, allow_nan=False).encode()
+    return Reply(code=code, headers={"Content-Type": "application/json; charset=UTF-8"}, body=body)
 
 
 def own_routes() -> tuple[Route, ...]:

@@ -23,6 +23,8 @@ from policies.audit.record import Part
 from tests.google_cloud.errors import not_found
 from tests.google_cloud.faults import Calls, Fault, FaultKind
 from tests.google_cloud.instants import resolved, rfc3339
+from tests.google_cloud.object_sessions import Uploads
+from tests.google_cloud.object_store import Objects
 from tests.google_cloud.operations import Operations
 from tests.google_cloud.shapes import Item, completed, key, last
 from tests.google_cloud.signals import SECTIONS, Signals
@@ -46,6 +48,8 @@ class World:
         self.signals = Signals()
         self.operations = Operations(polls)
         self.inventory: dict[Part, dict[str, Item]] = {part: {} for part in Part}
+        self.objects = Objects(self.inventory[Part.HEARTBEATS])
+        self.uploads = Uploads()
         self.records: dict[str, Item] = {}
         """What a declaration made that is no Part of an inventory, by its path."""
         self.exhausted: set[str] = set()

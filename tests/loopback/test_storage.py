@@ -11,7 +11,7 @@ from google.api_core.exceptions import NotFound, PreconditionFailed
 
 from policies.audit.record import Part
 from tests.google_cloud.faults import Fault, FaultKind
-from tests.google_cloud.storage import glob
+from tests.google_cloud.object_lists import glob
 from tests.google_cloud.world import World
 from tests.loopback.clients import buckets, publisher
 
