@@ -1,0 +1,122 @@
+"""Who may commit: `LEASE-{run}.json` in the root, one attempt at a time, and what has been committed so far.
+
+An attempt takes the lease when it starts, with an epoch greater than all before. Before each commit it looks whether
+the lease is still its own: an attempt that was thought dead and is not (a zombie) commits nothing after the next one
+has begun. The lease also names the committed checkpoints, so that neither a listing that lags behind nor a folder that
+somebody has emptied makes a run forget how far it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from training.checkpoint.documents import DamagedError, sealed, unsealed
+from training.checkpoint.errors import ChangedError, LeaseLostError
+from training.checkpoint.names import check_attempt
+from training.checkpoint.store import AbstractStore
+
+_TRIES: Final = 20
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """What the object says."""
+
+    run: str
+    attempt: str
+    epoch: int
+    """Counts the attempts of the run, from 1."""
+    floor: int = 0
+    """Checkpoints of earlier epochs are of no use: the run was started again from step 0 since."""
+    committed: tuple[str, ...] = ()
+    """The folders of the complete checkpoints since then that this run has made and not deleted."""
+
+    def content(self) -> bytes:
+        names = ("run", "attempt", "epoch", "floor", "committed")
+        return sealed({name: getattr(self, name) for name in names})
+
+
+def key_of(run: str) -> str:
+    """Where the lease of a run lies."""
+    return f"LEASE-{run}.json"
+
+
+def read_lease(store: AbstractStore, run: str) -> Lease | None:
+    """The lease of a run; None where no attempt has begun yet, or where its bytes are damaged."""
+    return _read(store, run)[0]
+
+
+def acquire(
+    store: AbstractStore, run: str, attempt: str | None, *, start_over: bool, before: Callable[[], int]
+) -> Lease:
+    """Take the lease for a new attempt, called by its epoch unless it has a name.
+
+    `before` gives the greatest epoch that checkpoints of the run name, for a lease that was lost. `start_over` sets all
+    that was committed aside, for good.
+    """
+
+    def taken(lease: Lease | None) -> Lease:
+        epoch = (lease.epoch if lease else before()) + 1
+        committed = () if lease is None or start_over else lease.committed
+        floor = epoch if start_over else (lease.floor if lease else 0)
+        name = check_attempt(str(epoch) if attempt is None else attempt)
+        return Lease(run=run, attempt=name, epoch=epoch, floor=floor, committed=committed)
+
+    return _changed(store, run, taken)
+
+
+def check(store: AbstractStore, held: Lease) -> None:
+    """Raises LeaseLostError where another attempt has taken over."""
+    _held(_read(store, held.run)[0], held)
+
+
+def commit(
+    store: AbstractStore, held: Lease, *, add: frozenset[str] = frozenset(), drop: frozenset[str] = frozenset()
+) -> Lease:
+    """Say which checkpoints have come and gone. Raises LeaseLostError."""
+
+    def changed(lease: Lease | None) -> Lease:
+        found = _held(lease, held)
+        return replace(found, committed=tuple(sorted((frozenset(found.committed) | add) - drop)))
+
+    return _changed(store, held.run, changed)
+
+
+def _held(found: Lease | None, held: Lease) -> Lease:
+    if found is None or found.epoch != held.epoch or found.attempt != held.attempt:
+        now = f"attempt {found.attempt} of epoch {found.epoch} holds it" if found else "it is gone"
+        raise LeaseLostError(
+            f"attempt {held.attempt} of run {held.run} has lost its lease ({now}): it commits nothing more"
+        )
+    return found
+
+
+def _changed(store: AbstractStore, run: str, change: Callable[[Lease | None], Lease]) -> Lease:
+    """Read, change and write; again where somebody else was faster."""
+    for left in reversed(range(_TRIES)):
+        lease, generation = _read(store, run)
+        wanted = change(lease)
+        if wanted == lease:
+            return wanted
+        try:
+            store.replace(key_of(run), wanted.content(), generation)
+        except ChangedError:
+            if not left:
+                raise
+        else:
+            return wanted
+    raise AssertionError("the last try returns or raises")
+
+
+def _read(store: AbstractStore, run: str) -> tuple[Lease | None, str | None]:
+    found = store.read(key_of(run))
+    if found is None:
+        return None, None
+    try:
+        data = unsealed(found.content, f"{store.url}/{key_of(run)}")
+    except DamagedError:
+        return None, found.generation
+    return Lease(**{**data, "committed": tuple(data["committed"])}), found.generation

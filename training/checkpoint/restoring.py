@@ -1,0 +1,128 @@
+"""A verified checkpoint back on devices, bit for bit, whatever mesh it was saved from and wherever it is to lie now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax.sharding import Sharding, SingleDeviceSharding
+from jaxtyping import PyTree
+
+from training.checkpoint.discovery import Found
+from training.checkpoint.documents import DamagedError
+from training.checkpoint.errors import ResumeRefusedError
+from training.checkpoint.grid import Box, box_of, overlap, slices, volume, whole
+from training.checkpoint.leaves import LeafSpec, shardings_like
+from training.checkpoint.manifest import HostPart, LeafRecord
+from training.checkpoint.names import part_name
+from training.checkpoint.verification import get_all_verified, get_verified
+from training.checkpoint.zarr_arrays import METADATA, ArrayReader
+from training.fingerprint import compare_trees
+
+_SHOWN = 12
+
+
+def restore(found: Found, like: PyTree, shardings: PyTree | Sharding | None = None) -> tuple[PyTree, Mapping[str, Any]]:
+    """The tree of a checkpoint, and what was said beside it.
+
+    `like` has the arrays that are wanted, or their ShapeDtypeStructs; they may have shardings. `shardings` is one for
+    all, or a tree of them. A leaf of numpy comes back in memory, others on devices.
+
+    Raises ResumeRefusedError with the paths that differ for another tree than the saved one, DamagedError.
+    """
+    different = compare_trees(found.manifest, like)
+    if different:
+        more = f"\n  and {len(different) - _SHOWN} more" if len(different) > _SHOWN else ""
+        raise ResumeRefusedError(
+            f"{found.url} is of another model or optimizer:\n  " + "\n  ".join(different[:_SHOWN]) + more
+        )
+    records = _records(found)
+    leaves, tree = jax.tree_util.tree_flatten(like)
+    places = shardings_like(like, shardings)
+    read = [
+        _leaf(_Saved(found, spec, records[spec.path]), leaf, place)
+        for spec, leaf, place in zip(found.manifest.leaves, leaves, places, strict=True)
+    ]
+    return jax.tree_util.tree_unflatten(tree, read), found.meta
+
+
+def _records(found: Found) -> dict[str, list[LeafRecord]]:
+    """What all hosts have of each array."""
+    records: dict[str, list[LeafRecord]] = {spec.path: [] for spec in found.manifest.leaves}
+    for host in range(found.manifest.hosts):
+        key = part_name(host)
+        content = get_verified(found.store, found.prefix, key, found.manifest.objects[key])
+        for record in HostPart.of(content, f"{found.url}/{key}").leaves:
+            records[record.spec.path].append(record)
+    return records
+
+
+@final
+class _Saved:
+    """One array of a checkpoint."""
+
+    def __init__(self, found: Found, spec: LeafSpec, records: Sequence[LeafRecord]) -> None:
+        self._found = found
+        self.spec = spec
+        self._records = records
+
+    def read(self, boxes: Sequence[Box]) -> dict[Box, npt.NDArray[Any]]:
+        """The values of some boxes; each chunk that they touch is read once, and verified. Raises DamagedError."""
+        values: dict[Box, npt.NDArray[Any]] = {}
+        missing: dict[Box, int] = {}
+        for box in boxes:
+            values[box] = np.empty([stop - start for start, stop in box], np.dtype(self.spec.dtype))
+            missing[box] = volume(box)
+        for record in self._records:
+            for box, shared, part in self._from_host(record, boxes):
+                values[box][slices(shared, box)] = part
+                missing[box] -= volume(shared)
+        if any(missing.values()):
+            raise DamagedError(f"{self._found.url}: no host has all of {self.spec.path}")
+        return values
+
+    def read_all(self) -> npt.NDArray[Any]:
+        """All values."""
+        everything = whole(self.spec.shape)
+        return self.read([everything])[everything]
+
+    def _from_host(self, record: LeafRecord, boxes: Sequence[Box]) -> list[tuple[Box, Box, npt.NDArray[Any]]]:
+        """For each box, the stretches of it that one host has, with their values."""
+        wanted = [
+            (box, shared, chunk)
+            for box in boxes
+            for chunk in record.objects
+            if (shared := overlap(box, chunk.slice)) is not None
+        ]
+        if not wanted:
+            return []
+        digests = self._found.manifest.objects
+        keys = {f"{record.folder}/{METADATA}", *(chunk.object for _, _, chunk in wanted)}
+        contents = get_all_verified(self._found.store, self._found.prefix, {key: digests[key] for key in keys})
+        reader = ArrayReader({key.removeprefix(f"{record.folder}/"): content for key, content in contents.items()})
+        return [(box, shared, reader.read(shared)) for box, shared, _ in wanted]
+
+
+def _leaf(saved: _Saved, leaf: Any, place: Sharding | None) -> Any:
+    spec = saved.spec
+    if spec.prng is not None:
+        data = jnp.asarray(saved.read_all())
+        key = jax.random.wrap_key_data(data, impl=spec.prng)
+        return key if place is None else jax.device_put(key, place)
+    if isinstance(leaf, np.ndarray | np.generic):
+        values = saved.read_all()
+        return values if isinstance(leaf, np.ndarray) else values[()]
+    sharding = SingleDeviceSharding(jax.local_devices()[0]) if place is None else place
+    indices = sharding.addressable_devices_indices_map(spec.shape).values()
+    shards = saved.read(sorted({_box(index, spec.shape) for index in indices}))
+    return jax.make_array_from_callback(
+        spec.shape, sharding, lambda index: shards[_box(index, spec.shape)], dtype=np.dtype(spec.dtype)
+    )
+
+
+def _box(index: Sequence[slice] | None, shape: Sequence[int]) -> Box:
+    return whole(shape) if index is None else box_of(index, shape)
