@@ -153,7 +153,6 @@ def volume(settings: Settings, accounts: Identity) -> ModelVolumeArgs:
         ),
         image=hydration.image,
         service_account=accounts.email(Account.PIPELINE),
-        attempt=hydration.attempt,
         fill=scripts.fill(settings, site(settings)),
         clean=scripts.clean(settings),
     )

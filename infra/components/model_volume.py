@@ -6,7 +6,7 @@ The chain, each link waiting for the one before it:
    (`run_execution_token`). It makes a staging disk and a hydrator VM, which copies the model and verifies its digests;
 2. the snapshot of the staging disk, in the region of the bucket;
 3. job `clean`: waits until the snapshot is READY, which is later than created, and removes the staging disk. It may
-   try again, since it can run twice;
+   try again by itself, since it can run twice;
 4. one Hyperdisk ML volume a zone from the snapshot, READ_ONLY_MANY from the start: a volume of this type cannot be
    made writable from a snapshot, and cannot be written by many.
 
@@ -14,24 +14,33 @@ A volume is named by the digest of the model's manifest, in Pulumi as in the clo
 chain beside the old one: Pulumi makes the new volumes, moves the readers, and deletes what is no longer in the program
 at the very end. That is why nothing here is protected: the bytes live in the bucket, which is.
 
-When a fill fails, the `up` fails, and the job has removed what it made. A second `up` alone cannot start over: the
-provider has kept the failed job, Pulumi "retries" it by an update without a difference, which does nothing and
-succeeds, and the `up` stops at the snapshot, whose disk does not exist. So the next try is asked for:
-`spotrail:hydration.attempt: 2` is another job, `...-fill-2`; the failed one goes at the end of that `up`.
+When a job fails, the `up` fails, and a fill has removed what it made. The provider keeps the failed job, and Pulumi
+keeps with it that it was made with errors. Left to itself Pulumi would "retry" it by an update without a difference,
+which does nothing and succeeds; so a job that was made with errors is replaced (`MADE_WITH_ERRORS`): the next `up`
+deletes it, makes it again from the settings as they are then, and so runs it again. That holds for every failure, and
+for `clean` as for `fill`; a job that has succeeded is never touched.
 
-A job is therefore the record of one execution, and nothing in it ever changes. What else changes in the stack file,
-such as a label, waits for the next job: an update would send the token again, which Google refuses or obeys, and a
-volume that exists would be filled once more. Where `clean` fails, its log says what still bills; nothing asks a second
-time, so run that job again (`gcloud run jobs execute`).
+A job is the record of one execution, and nothing in it ever changes. What else changes in the stack file, such as a
+label, waits for the next job: an update would send the token again, which Google refuses or obeys, and a volume that
+exists would be filled once more.
+
+Two things can come between. A `pulumi refresh` (or `up --refresh`) makes Pulumi forget the errors; then a warning says
+what job has failed and how to replace it by hand. And an `up` that is killed, or interrupted twice, while a job runs
+leaves a job of which Pulumi knows nothing but that it was about to make it. Its execution goes on; the next `up` is
+refused by its name, which is what keeps two fills from one disk. Delete the job, which ends the execution, clear the
+pending operation (`pulumi refresh --clear-pending-creates`), then `up`: a fill first removes what another has left.
 Source: https://www.pulumi.com/registry/packages/gcp/api-docs/cloudrunv2/job/,
 https://cloud.google.com/compute/docs/disks/hyperdisks,
-https://github.com/pulumi/pulumi/issues/21458 (a retry without a difference) and
+https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/cloudrunv2/Job.yaml (a job whose creation
+failed is kept), https://github.com/pulumi/pulumi/issues/21458 (a retry without a difference),
+https://github.com/pulumi/pulumi/pull/7226 and pkg/resource/deploy/step_generator.go (a replacement instead of it),
+https://github.com/pulumi/pulumi/issues/17949 (a refresh that forgets) and
 https://github.com/hashicorp/terraform-provider-google/issues/24451 (a token that is sent again)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -40,10 +49,10 @@ import pulumi_gcp as gcp
 
 from infra.components.site import Site
 from infra.components.slice_parts import ModelMount
+from infra.plan import hydration
 from infra.plan.disks import ACCESS_MODE, MODEL_VOLUME_TYPE
 from infra.plan.names import (
     DIGEST_SHOWN,
-    attempt_name,
     cloud_name,
     snapshot_name,
     staging_disk_name,
@@ -59,6 +68,8 @@ JOB_MEMORY: Final = "1Gi"
 CLEAN_RETRIES: Final = 3
 RECORDED: Final = ["labels", "runExecutionToken", "template"]
 """Inputs of a job that stay as they were when it ran."""
+MADE_WITH_ERRORS: Final = "#initerror"
+"""What Pulumi's engine calls, among the properties that differ, that the creation of a resource has failed."""
 GRACE_SECONDS: Final = 600
 """A job's own script stops first and cleans up; Cloud Run stops it so much later."""
 DISK_MINUTES: Final = 60
@@ -115,8 +126,6 @@ class ModelVolumeArgs:
     """Of both jobs."""
     service_account: pulumi.Input[str]
     """E-mail of the account that the jobs run as."""
-    attempt: int
-    """Which try this is; each has jobs of its own."""
     fill: JobScript
     clean: JobScript
 
@@ -200,7 +209,6 @@ class ModelVolume(pulumi.ComponentResource):
 
     def _job(self, step: str, script: JobScript, *, retries: int, after: pulumi.Resource | None) -> gcp.cloudrunv2.Job:
         args = self._args
-        named = attempt_name(step, args.attempt)
         seconds = script.timeout_seconds + GRACE_SECONDS
         labels = args.site.labels_with(role="hydrate")
         task = gcp.cloudrunv2.JobTemplateTemplateArgs(
@@ -209,9 +217,9 @@ class ModelVolume(pulumi.ComponentResource):
             max_retries=retries,
             timeout=f"{seconds}s",
         )
-        return gcp.cloudrunv2.Job(
-            f"{args.version}-{named}",
-            name=cloud_name(args.site.env, args.version, named),
+        job = gcp.cloudrunv2.Job(
+            f"{args.version}-{step}",
+            name=cloud_name(args.site.env, args.version, step),
             location=args.site.region,
             template=gcp.cloudrunv2.JobTemplateArgs(template=task, task_count=1, parallelism=1, labels=labels),
             run_execution_token=args.token,
@@ -222,9 +230,12 @@ class ModelVolume(pulumi.ComponentResource):
                 depends_on=[after] if after else None,
                 delete_before_replace=True,
                 ignore_changes=RECORDED,
+                replace_on_changes=[MADE_WITH_ERRORS],
                 custom_timeouts=_minutes((retries + 1) * seconds // 60 + 10),
             ),
         )
+        pulumi.Output.all(job.name, job.urn, job.terminal_conditions).apply(lambda known: _warn(job, *known))
+        return job
 
     def _container(self, script: JobScript) -> gcp.cloudrunv2.JobTemplateTemplateContainerArgs:
         environment = staging_environment(self._args.staging, self._args.size_gib)
@@ -260,6 +271,13 @@ def staging_environment(staging: Staging, size_gib: int) -> Mapping[str, str]:
         fill_environment.BOOT_GIB: str(staging.hydrator_boot_gib),
         fill_environment.ZONE: staging.zone,
     }
+
+
+def _warn(job: gcp.cloudrunv2.Job, name: str, urn: str, conditions: Sequence[Mapping[str, str]] | None) -> None:
+    """Say of a job that Pulumi takes for a good one that it has failed, where it has."""
+    told = [(one.get("state"), one.get("message")) for one in conditions or ()]
+    if advice := hydration.forgotten_failure(name, urn, told):
+        pulumi.log.warn(advice, job)
 
 
 def _minutes(minutes: int) -> pulumi.CustomTimeouts:

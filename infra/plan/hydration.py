@@ -6,7 +6,7 @@ These tables are the only ones: the scripts of the jobs are rendered from them (
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -88,3 +88,19 @@ TRANSIENT: Final = (
 """Failures of the call, not of the resource."""
 VERDICT_OK: Final = "ok"
 """What the hydrator reports when every digest is right; all other reports are failures."""
+_FAILED: Final = "CONDITION_FAILED"
+"""State of the terminal condition of a job whose execution has failed (REST reference of Cloud Run v2, Condition)."""
+
+
+def forgotten_failure(job: str, urn: str, conditions: Iterable[tuple[str | None, str | None]]) -> str | None:
+    """What to do about a job that has failed although Pulumi takes it for a good one, or None where it has not.
+
+    `conditions` are the states and messages of its terminal conditions, as a refresh has found them.
+    """
+    failed = [message or "no reason given" for state, message in conditions if state == _FAILED]
+    if not failed:
+        return None
+    return (
+        f"The execution of the job {job} has failed: {'; '.join(failed)}. Pulumi does not run it again by itself, "
+        f"since a refresh has made it forget that. To start over: pulumi up --replace '{urn}'"
+    )

@@ -16,8 +16,6 @@ LABELS_LIMIT: Final = 64
 """Labels of one resource."""
 DIGEST_SHOWN: Final = 8
 """Digits of a model's digest that stand in the names of its volume."""
-MOST_ATTEMPTS: Final = 99
-"""Tries to fill one model version."""
 LONGEST_SLICE_SUFFIX: Final = "-000000000"
 """The longest of what is appended to the name of a slice: by the provider, to that of an instance template."""
 
@@ -66,13 +64,8 @@ def snapshot_name(env: str, model: str, digest: str) -> str:
     return cloud_name(env, volume_name(model, digest), "snapshot")
 
 
-def attempt_name(step: str, attempt: int) -> str:
-    """A step of a hydration by its attempt: `fill`, then `fill-2`, `fill-3` ..."""
-    return step if attempt == 1 else f"{step}-{attempt}"
-
-
 def execution_name(env: str, model: str, digest: str, step: str) -> str:
-    """Name of the execution of a hydration job, `fill` or `clean-2`: the job's, and the digest as its token."""
+    """Name of the execution of a hydration job, `fill` or `clean`: the job's, and the digest as its token."""
     return cloud_name(env, volume_name(model, digest), step, digest[:DIGEST_SHOWN])
 
 

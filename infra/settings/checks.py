@@ -89,8 +89,7 @@ def _model_names(settings: Settings, mistakes: Mistakes) -> None:
     version = (settings.env, settings.model.name, settings.model.manifest_sha256)
     derived = (
         *(names.cloud_name(settings.env, names.volume_name(*version[1:], zone)) for zone in settings.model_zones),
-        # The longest, so that a name that fits does not stop fitting when a fill has failed.
-        *(names.execution_name(*version, names.attempt_name(step, names.MOST_ATTEMPTS)) for step in ("fill", "clean")),
+        *(names.execution_name(*version, step) for step in ("fill", "clean")),
         names.staging_disk_name(*version),
         names.hydrator_name(*version),
         names.snapshot_name(*version),

@@ -139,9 +139,7 @@ class HydrationSettings:
     staging_throughput: int = 600
     """MiB/s of the staging disk; 140 are included."""
     timeout_minutes: int = 120
-    """Minutes for the whole fill; after them it fails, and so does the `up`."""
-    attempt: int = 1
-    """Which try this is, 1 to 99. A fill that failed is not tried again by itself: raise this, then `pulumi up`."""
+    """Minutes for the whole fill; after them it fails, and so does the `up`. The next `up` starts over."""
     image: str = "gcr.io/google.com/cloudsdktool/google-cloud-cli:562.0.0-slim"
     """Image of the two jobs: Google's public gcloud CLI, so that no image of ours has to exist first. They need bash,
     grep and gcloud; an exact version, since the scripts read what gcloud says when it fails."""

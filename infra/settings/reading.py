@@ -8,7 +8,6 @@ from typing import Final
 
 from infra.plan.names import (
     LABELS_LIMIT,
-    MOST_ATTEMPTS,
     label_key_doubt,
     label_key_mistake,
     name_mistake,
@@ -150,7 +149,6 @@ def _hydration(part: Section) -> HydrationSettings:
         staging_iops=part.integer("staging_iops", 2000, 160_000),
         staging_throughput=part.integer("staging_throughput", 140, 2400, "MiB/s"),
         timeout_minutes=part.integer("timeout_minutes", 10, 24 * 60, "minutes"),
-        attempt=part.integer("attempt", 1, MOST_ATTEMPTS),
         image=part.text("image", formats.full_image),
     )
 

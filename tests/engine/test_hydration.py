@@ -1,64 +1,120 @@
-"""A fill that fails, fails the `up`; the next one stops at the snapshot; a new attempt is another job, and it succeeds.
+"""A fill that fails, fails the `up`, and the next `up` starts over; what has succeeded is not run again (case A14).
 
-That is what the docstring of `infra/components/model_volume.py` promises, and no more: an `up` alone cannot start over.
+The scripts of the jobs run for real, under bash, against a gcloud that asks the loopback Google Cloud.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import time
+from typing import Any, Final
 
-import pytest
-from pulumi import automation
+from policies.audit.record import Part
+from tests.engine.conftest import NOW, Standing
+from tests.engine.stand import Stand, language_host, served_at
+from tests.google_cloud.world import World
 
-from tests.engine.conftest import Standing
-from tests.engine.stand import Stand
+FILL, CLEAN = "llama-3f9a6c0b-fill", "llama-3f9a6c0b-clean"
+JOBS: Final = "projects/acme-tpu-dev/locations/us-central1/jobs"
+JOB, SNAPSHOT, DISK = "gcp:cloudrunv2/job:Job", "gcp:compute/snapshot:Snapshot", "gcp:compute/disk:Disk"
+OTHER_DIGEST: Final = r"(?s)Error waiting to create Job: .*model\.safetensors has another digest.*pulumi up again"
+_SECONDS: Final = 60
 
-FILL = "llama-3f9a6c0b-fill"
-FAILING = [{"on": "create", "type": "gcp:cloudrunv2/job:Job", "name": FILL, "kind": "failed-execution", "times": 1}]
-SNAPSHOT, DISK = "gcp:compute/snapshot:Snapshot", "gcp:compute/disk:Disk"
+
+def fault(name: str, kind: str) -> list[dict[str, str]]:
+    return [{"on": "create", "type": JOB, "name": name, "kind": kind}]
 
 
-@pytest.fixture(scope="module")
-def failed(standing: Standing) -> Stand:
-    """A stack whose first `up` has met a model with the wrong digest."""
-    stand = standing("dev")
-    stand.environment["SPOTRAIL_FAULTS"] = json.dumps(FAILING)
-    with pytest.raises(automation.CommandError) as raised:
-        stand.up()
-    stand.environment["SPOTRAIL_FAULTS"] = "[]"
-    assert FILL in str(raised.value)
-    return stand
+def job(stand: Stand, name: str = FILL) -> dict[str, Any]:
+    (found,) = (one for urn, one in stand.state().items() if urn.endswith(f"::{name}"))
+    return found
 
 
 def types(stand: Stand) -> set[str]:
     return {one["type"] for one in stand.state().values()}
 
 
-def named(stand: Stand, name: str) -> list[dict[str, object]]:
-    return [one for urn, one in stand.state().items() if urn.endswith(f"::{name}")]
+def disks(world: World) -> set[str]:
+    return {disk["name"] for disk in world.items(Part.DISKS) if "llama" in disk["name"]}
 
 
-def test_a_failed_fill_leaves_the_job_and_no_volume(failed: Stand) -> None:
-    (job,) = named(failed, FILL)
-    assert job["initErrors"]
-    assert {SNAPSHOT, DISK}.isdisjoint(types(failed))
-    # What does not wait for the model is up.
-    assert "gcp:storage/bucket:Bucket" in types(failed)
+def test_every_up_starts_over_until_the_model_is_there(standing: Standing) -> None:
+    world = World(project="acme-tpu-dev", now=NOW)
+    stand = standing("dev", world=world)
+    for _ in range(2):
+        assert re.search(OTHER_DIGEST, stand.failing_up(fault(FILL, "failed-execution")))
+        assert job(stand)["initErrors"]
+        assert {SNAPSHOT, DISK}.isdisjoint(types(stand))
+        # What does not wait for the model is up, and nothing that bills is left of the fill.
+        assert "gcp:storage/bucket:Bucket" in types(stand)
+        assert disks(world) == set()
+    assert stand.preview()["replace"] == 1
+
+    # Mended, and now the other job fails: it has not run, so the staging disk is still there.
+    stand.settings({"hydration": {"staging_throughput": 700}})
+    stand.failing_up(fault(CLEAN, "half-created"))
+    filled = job(stand)
+    assert "initErrors" not in filled
+    container = filled["inputs"]["template"]["template"]["containers"][0]
+    assert {"name": "SPOTRAIL_STAGING_THROUGHPUT", "value": "700"} in container["envs"]
+    assert SNAPSHOT in types(stand)
+    assert disks(world) == {"dev-llama-3f9a6c0b-staging"}
+
+    done = stand.up()
+    assert done["replace"] == 1
+    assert "initErrors" not in job(stand, CLEAN)
+    assert job(stand)["created"] == filled["created"], "what has succeeded is not run again"
+    assert disks(world) == {"dev-llama-3f9a6c0b-us-central1-b"}
+    assert set(stand.up()) == {"same"}
 
 
-def test_an_up_alone_retries_without_a_difference_and_stops_at_the_snapshot(failed: Stand) -> None:
-    with pytest.raises(automation.CommandError, match="staging") as raised:
-        failed.up()
-    assert "Snapshot" in str(raised.value)
-    assert {SNAPSHOT, DISK}.isdisjoint(types(failed))
+def test_a_refresh_forgets_a_failure_and_the_up_says_how_to_start_over(standing: Standing) -> None:
+    stand = standing("dev")
+    stand.failing_up(fault(FILL, "failed-execution"))
+    assert set(stand.refresh()) == {"same"}
+    assert "initErrors" not in job(stand)
+    said = stand.failing_up([])
+    assert "disks/dev-llama-3f9a6c0b-staging' was not found" in said
+    urn = job(stand)["urn"]
+    assert re.search(r"The execution of the job dev-llama-3f9a6c0b-fill has failed: .*model\.safetensors", said)
+    assert f"To start over: pulumi up --replace '{urn}'" in said
+    stand.settings({"hydration": {"staging_throughput": 700}})
+    assert stand.up(replace=[urn])["replace"] == 1
+    assert DISK in types(stand)
+    stand.refresh()
+    assert set(stand.up()) == {"same"}
 
 
-def test_a_new_attempt_is_another_job_and_finishes_the_up(failed: Stand) -> None:
-    failed.settings({"hydration": {"attempt": 2}})
-    done = failed.up()
-    assert done["create"] > 0
-    assert done["delete"] >= 1
-    assert {SNAPSHOT, DISK} <= types(failed)
-    assert named(failed, FILL) == []
-    assert len(named(failed, f"{FILL}-2")) == 1
-    assert set(failed.up()) == {"same"}
+def test_a_killed_fill_is_in_the_way_until_its_job_is_deleted(standing: Standing) -> None:
+    world = World(project="acme-tpu-dev", now=NOW)
+    stand = standing("dev", world=world)
+    kill_while_it_fills(stand, world)
+    assert not [urn for urn in stand.state() if urn.endswith(f"::{FILL}")]
+    stand.run("pulumi cancel --stack dev")
+    # Its execution may go on: that no second job takes the name keeps two fills from one disk.
+    assert re.search(r"Error 409: .*alreadyExists", stand.failing_up([]))
+    del world.records[f"{JOBS}/dev-{FILL}"]  # gcloud run jobs delete
+    stand.up()
+    assert disks(world) == {"dev-llama-3f9a6c0b-us-central1-b"}
+
+
+def kill_while_it_fills(stand: Stand, world: World) -> None:
+    """An `up` whose CLI is killed when the job exists and its execution goes on."""
+    environment = {**os.environ, **stand.environment, "SPOTRAIL_FAULTS": json.dumps(fault(FILL, "endless-execution"))}
+    order = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive", "--stack", stand.name]
+    with language_host(stand.folder) as port:
+        order += served_at(port)
+        command = subprocess.Popen(
+            order, cwd=stand.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            end = time.monotonic() + _SECONDS
+            while f"{JOBS}/dev-{FILL}" not in world.records and time.monotonic() < end:
+                time.sleep(0.1)
+            assert f"{JOBS}/dev-{FILL}" in world.records, "the fill was not begun"
+        finally:
+            command.kill()
+            command.wait(_SECONDS)

@@ -69,8 +69,10 @@ def _half_made(cloud: Cloud, token: str, clear: Mapping[str, Any], fault: FaultK
     if token == GROUP and fault is FaultKind.NO_CAPACITY and clear.get("waitForInstances"):
         return f"Error waiting for instances to become stable: {_exhausted(clear['project'], clear['zone'])}"
     if token == JOB and clear.get("runExecutionToken"):
+        if fault is FaultKind.ENDLESS_EXECUTION:
+            time.sleep(_HOUR)
         failed = execution.run(cloud, clear, fails=fault is FaultKind.FAILED_EXECUTION)
-        cloud.update(path, {"executionCount": 1})
+        cloud.update(path, {"executionCount": 1, "terminalCondition": execution.condition(failed)})
         return failed
     return ""
 

@@ -32,6 +32,13 @@ def run(cloud: Cloud, job: Mapping[str, Any], *, fails: bool) -> str:
     return f"Error waiting to create Job: Error waiting for Creating Job: Error code 9, message: {said}"
 
 
+def condition(failed: str) -> Mapping[str, str]:
+    """The terminal condition of a job after an execution, of which `failed` says what went wrong."""
+    if failed:
+        return {"type": "Ready", "state": "CONDITION_FAILED", "message": failed}
+    return {"type": "Ready", "state": "CONDITION_SUCCEEDED"}
+
+
 def _attempt(cloud: Cloud, container: Mapping[str, Any], *, fails: bool) -> str:
     given = {each["name"]: each.get("value", "") for each in container.get("envs", ())}
     with tempfile.TemporaryDirectory() as folder:

@@ -30,6 +30,8 @@ class FaultKind(enum.Enum):
     """Google has taken a machine back, which a read finds."""
     FAILED_EXECUTION = "failed-execution"
     """The model that a job copies has another digest: the job exists, its execution fails."""
+    ENDLESS_EXECUTION = "endless-execution"
+    """The job exists, and its execution does not end, so that its creation can be interrupted."""
     HANGS = "hangs"
     """There is no answer, so that the operation can be interrupted."""
 

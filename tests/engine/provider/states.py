@@ -195,9 +195,10 @@ def _notification(id_: str, path: str, inputs: Item, item: Item, number: str) ->
 
 
 def _job(id_: str, path: str, inputs: Item, item: Item, number: str) -> dict[str, Wire]:
-    executions = item.get("executionCount", 0)
+    condition = item.get("terminalCondition")
     return {
-        "executionCount": executions,
+        "executionCount": item.get("executionCount", 0),
+        "terminalConditions": [condition] if condition else [],
         "uid": number,
         "generation": "1",
         "observedGeneration": "1",

@@ -96,7 +96,7 @@ def test_a_failure_fails_the_job_and_leaves_nothing(cloud: Any, fill_job: FillJo
     code, said = cloud.run(render_fill(fill_job))
     assert code == 1
     assert cloud.billing == set()
-    assert "failed: the model is not staged. To try again: raise spotrail:hydration.attempt, then pulumi up" in said
+    assert "failed: the model is not staged. Mend the cause, then run pulumi up again: it starts over" in said
     assert re.search(said_why, said, re.DOTALL)
 
 
@@ -227,7 +227,7 @@ def test_clean_never_removes_a_disk_without_a_whole_snapshot(
     assert code == 1
     assert why in said
     assert cloud.billing == {STAGING}
-    assert f"STILL THERE AND BILLING in us-central1-b of acme-tpu-dev: disk {STAGING}. Run this job again" in said
+    assert f"STILL THERE AND BILLING in us-central1-b of acme-tpu-dev: disk {STAGING}. Run pulumi up, which" in said
 
 
 def test_clean_waits_for_a_snapshot_that_google_does_not_know_yet(cloud: Any, clean_job: CleanJob) -> None:

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from infra.plan.hydration import TABLES, Decision
+from infra.plan.hydration import TABLES, Decision, forgotten_failure
 from infra.plan.startup import CleanJob, render_clean
 
 MISSING = (
@@ -80,3 +80,28 @@ def test_only_a_passing_failure_is_waited_for(functions: str) -> None:
     for kind, column in (("disk", 0), ("snapshot", 0), ("hydrator", 1)):
         said = shell(functions, [f'decide_error {kind} "{error}"' for error in ERRORS])
         assert dict(zip(ERRORS, said, strict=True)) == {error: means[column] for error, means in ERRORS.items()}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        ([], None),
+        ([("CONDITION_SUCCEEDED", None)], None),
+        ([("CONDITION_RECONCILING", "Waiting for execution to complete.")], None),
+        ([(None, "no state")], None),
+        ([("CONDITION_FAILED", "exit code 1")], "has failed: exit code 1. Pulumi does not run it again"),
+        ([("CONDITION_FAILED", None)], "has failed: no reason given. "),
+        ([("CONDITION_SUCCEEDED", "fine"), ("CONDITION_FAILED", "not fine")], "has failed: not fine. "),
+    ],
+)
+def test_a_failure_that_pulumi_has_forgotten_is_told_with_what_to_do(
+    conditions: list[tuple[str | None, str | None]], said: str | None
+) -> None:
+    found = forgotten_failure("dev-llama-fill", "urn:pulumi:dev::spotrail::a$b::llama-fill", conditions)
+    if said is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert f"The execution of the job dev-llama-fill {said}" in found
+        # Quoted: a URN holds a dollar sign.
+        assert found.endswith("To start over: pulumi up --replace 'urn:pulumi:dev::spotrail::a$b::llama-fill'")
