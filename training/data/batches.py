@@ -23,7 +23,7 @@ from training.data.permutation import MOST, Numbers, epoch_key, permute
 from training.data.schedule import has_caps, plan_mixture
 from training.errors import TrainingError
 
-CHUNK: Final = 1024
+CHUNK: Final = 256
 """Positions of a permutation that are worked out together and kept for a while."""
 
 
@@ -87,7 +87,7 @@ class BatchSource:
         fields = asdict(self._config)
         for source in fields["sources"]:
             del source["path"]
-        manifests = [source.manifest.digest for source in self._sources]
+        manifests = [source.digest for source in self._sources]
         content = json.dumps({"data": fields, "manifests": manifests, "steps": self._steps}, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -180,7 +180,7 @@ class BatchSource:
         positions = np.arange(chunk * CHUNK, min((chunk + 1) * CHUNK, size), dtype=np.int64)
         if not self._config.shuffle:
             return positions
-        return permute(positions, size, epoch_key(self._seed, self._sources[source].manifest.digest, epoch))
+        return permute(positions, size, epoch_key(self._seed, self._sources[source].digest, epoch))
 
 
 def _read_in_order(split: Split, first: int, batch: Batch) -> None:

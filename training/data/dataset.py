@@ -72,6 +72,7 @@ class TokenDataset:
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
         self.manifest: Final[Manifest] = read_manifest(folder)
+        self.digest: Final = self.manifest.digest
         self.tokenizer_path: Final = folder / TOKENIZER
         self.train: Final = Split(folder, self.manifest.train)
         self.validation: Final = Split(folder, self.manifest.validation)

@@ -19,7 +19,7 @@ import numpy as np
 
 from training.data.permutation import MOST, Numbers
 
-BLOCK: Final = 4096
+BLOCK: Final = 1024
 """Rows of a block."""
 SCALE: Final = 1 << 48
 """Shares are integers of this sum."""

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from training.data.batches import Batch, BatchSource
 
 
 def prefetch(
     source: BatchSource, start: int, stop: int, depth: int, *, host: int = 0, hosts: int = 1
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """The batches of steps `start` to `stop` - 1, at most `depth` of them read ahead; 0 reads each when asked for it.
 
-    What goes wrong with a step is raised when its turn comes. The thread ends with the iterator.
+    What goes wrong with a step is raised when its turn comes. The thread ends with the iterator, early
+    where that is closed.
     """
     if depth < 1:
         return (source.batch(step, host, hosts) for step in range(start, stop))
     return _ahead(source, range(start, stop), depth, host, hosts)
 
 
-def _ahead(source: BatchSource, steps: range, depth: int, host: int, hosts: int) -> Iterator[Batch]:
+def _ahead(source: BatchSource, steps: range, depth: int, host: int, hosts: int) -> Generator[Batch, None, None]:
     found: queue.SimpleQueue[Batch | BaseException] = queue.SimpleQueue()
     free = threading.Semaphore(depth)
     left = threading.Event()

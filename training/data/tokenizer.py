@@ -34,7 +34,7 @@ _RUNS: Final = (
     rf"| ?[^\s\p{{L}}\p{{M}}\p{{N}}]{{1,{LONGEST}}}"
     rf"|\s{{1,{LONGEST}}}(?!\S)|\s{{1,{LONGEST}}}"
 )
-_PROBE: Final = "  Two words,\tÅ e\u0301 \u4f60\u597d \U0001f44b\r\n\n\x00 <|user|> x+=1;"
+_PROBES: Final = ("Two words", "  and more,\tÅ e\u0301 \u4f60\u597d \U0001f44b\r\n\n\x00 <|user|> x+=1;")
 
 
 def scalar_text(text: str) -> str:
@@ -63,11 +63,11 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The tokens of `text`; never a reserved one."""
-        ids: list[int] = self._model.encode(scalar_text(text), add_special_tokens=False).ids
-        return ids
+        return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text, on all cores."""
+        # Not `encode`: it keeps the offsets of all tokens too, and its time grows faster than the text.
         found = self._model.encode_batch_fast([scalar_text(text) for text in texts], add_special_tokens=False)
         return [encoding.ids for encoding in found]
 
@@ -123,12 +123,13 @@ def parse_tokenizer(content: bytes, place: str) -> Tokenizer:
         tokenizer = Tokenizer(Model.from_str(content.decode()))
     except Exception as error:  # noqa: BLE001 (the library raises Exception itself)
         raise TrainingError(f"{place}: is no tokenizer of the tokenizers library (tokenizer.json): {error}") from None
-    back = tokenizer.decode(tokenizer.encode(_PROBE))
-    if back != _PROBE:
-        raise TrainingError(
-            f"{place}: loses text: {_PROBE!r} comes back as {back!r}. Give a byte-level tokenizer without a normalizer "
-            "and without a prefix space, or none: then one is trained"
-        )
+    for text in _PROBES:
+        back = tokenizer.decode(tokenizer.encode(text))
+        if back != text:
+            raise TrainingError(
+                f"{place}: loses text: {text!r} comes back as {back!r}. Give a byte-level tokenizer without a "
+                "normalizer and without a prefix space, or none: then one is trained"
+            )
     return tokenizer
 
 

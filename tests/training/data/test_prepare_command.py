@@ -1,0 +1,89 @@
+"""`python -m training prepare`: what a user types, and what it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click.testing
+import pytest
+
+from training.commands.prepare import PACKINGS, command
+from training.data.packing import PackingKind
+from training.errors import TrainingError
+
+SMALL = ("--vocab-size", "400", "--sequence-length", "64")
+
+
+def ran(*arguments: object) -> click.testing.Result:
+    """The command, with what it raised raised again."""
+    return click.testing.CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
+
+
+def test_pydoc_is_prepared_and_told(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = ran("--corpus", "pydoc", "--out", out, *SMALL)
+    assert first.exit_code == 0
+    assert first.stdout.startswith(f"{out}: prepared\n  train ")
+    assert f"data: {{sources: [{{path: {out}}}]}}" in first.stdout
+    assert not first.stderr
+    again = ran("--corpus", "pydoc", "--out", out, *SMALL)
+    assert again.stdout.startswith(f"{out}: already prepared, and every byte checked\n")
+
+
+def test_json_is_all_that_stands_on_standard_output(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    lines = [json.dumps({"body": f"document {number} " * 20}) for number in range(50)]
+    path.write_text("\n".join([*lines, *["{"] * 7]))
+    book = tmp_path / "book.txt"
+    book.write_text("A line of text.\n\n" * 40)
+    arguments = (
+        "--jsonl",
+        path,
+        "--field",
+        "body",
+        "--text",
+        book,
+        "--lenient",
+        "--format",
+        "json",
+        "--packing",
+        "best-fit",
+    )
+    done = ran(*arguments, "--out", tmp_path / "out", *SMALL)
+    told = json.loads(done.stdout)
+    assert told["schema"] == "spotrail.prepared/1"
+    assert told["packing"] == "best-fit"
+    assert [(source["name"], source["documents"], source["skipped"]) for source in told["sources"]] == [
+        ("book.txt", 1, 0),
+        ("data.jsonl", 50, 7),
+    ]
+    assert told["train"]["documents"] + told["validation"]["documents"] == 51
+    assert done.stderr.splitlines()[0].startswith(f"left out: {path}:51: is no JSON")
+    assert done.stderr.splitlines()[-1] == "left out: 2 more"
+
+
+def test_mistakes_of_the_user_are_errors_with_their_place(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="there is nothing to prepare"):
+        ran("--out", tmp_path / "out")
+    with pytest.raises(TrainingError, match="none: the tokenizer cannot be read"):
+        ran("--corpus", "pydoc", "--out", tmp_path / "out", "--tokenizer", tmp_path / "none")
+    assert "Missing option '--out'" in ran("--corpus", "pydoc").stderr
+    assert "'milton' is not one of 'pydoc', 'shakespeare'" in ran("--corpus", "milton", "--out", "x").stderr
+
+
+def test_help_teaches_and_comes_at_once() -> None:
+    script = (
+        "import sys; from training.commands.prepare import command\n"
+        "try: command.main(['--help'])\n"
+        "finally: print(sorted({'numpy', 'tokenizers', 'jax', 'rich'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert "python -m training prepare --corpus shakespeare --out data/shakespeare" in done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+def test_the_command_offers_every_packing() -> None:
+    assert list(PACKINGS) == [kind.value for kind in PackingKind]
