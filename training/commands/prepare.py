@@ -24,7 +24,7 @@ PACKINGS: Final = ("concat-split", "best-fit")
 _FILE: Final = click.Path(path_type=Path)
 
 
-@click.command(name="prepare", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(name="prepare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--text", "texts", type=_FILE, multiple=True, metavar="FILE", help="Plain text, UTF-8. Repeat it for more."
 )

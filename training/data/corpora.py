@@ -84,7 +84,7 @@ def _installer(package: str) -> list[str]:
 
 def _last_words(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return " | ".join(lines[-3:])[-400:] or "it said nothing"
+    return " | ".join(lines[-3:])[-400:].rstrip(".") or "it said nothing"
 
 
 def _unreachable(package: str, reason: str) -> str:

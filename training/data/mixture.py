@@ -25,6 +25,8 @@ SCALE: Final = 1 << 48
 """Shares are integers of this sum."""
 GOLDEN: Final = int(SCALE * 0.6180339887498949) | 1
 """Odd, and as far from every simple fraction of SCALE as can be."""
+HALF: Final = SCALE // 2
+"""Where the rotation begins: the first block is rounded to the nearest."""
 
 
 @final
@@ -131,7 +133,7 @@ class Mixture:
 
 def rows_of_block(shares: Sequence[int], block: int, size: int) -> tuple[int, ...]:
     """How many of the `size` rows of a block each source gets: its share of them rounded down or up, of sum `size`."""
-    turn = block * GOLDEN % SCALE
+    turn = (block * GOLDEN + HALF) % SCALE
     whole, ends = _split(shares, size)
     steps = pairwise((end + turn) // SCALE for end in (0, *ends))
     return tuple(base + after - before for base, (before, after) in zip(whole, steps, strict=True))
@@ -140,8 +142,8 @@ def rows_of_block(shares: Sequence[int], block: int, size: int) -> tuple[int, ..
 def rows_before_block(shares: Sequence[int], block: int) -> tuple[int, ...]:
     """Sum of `rows_of_block` over the full blocks before `block`."""
     whole, ends = _split(shares, BLOCK)
-    turns = floor_sum(block, SCALE, GOLDEN, 0)
-    sums = pairwise(floor_sum(block, SCALE, GOLDEN, end) - turns for end in (0, *ends))
+    turns = floor_sum(block, SCALE, GOLDEN, HALF)
+    sums = pairwise(floor_sum(block, SCALE, GOLDEN, end + HALF) - turns for end in (0, *ends))
     return tuple(block * base + after - before for base, (before, after) in zip(whole, sums, strict=True))
 
 

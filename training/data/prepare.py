@@ -35,6 +35,8 @@ BATCH_BYTES: Final = 1 << 22
 """Text that is tokenized together, about."""
 LONGEST: Final = 1 << 20
 """Of a sequence, in tokens."""
+BYTES_PER_TOKEN: Final = 3
+"""Of English text, about: to say how much is needed before there are tokens."""
 
 
 @final
@@ -170,10 +172,11 @@ def _check_enough(tokens: int, recipe: Recipe, found: Survey, about: str = "") -
         names = ", ".join(source.name for source in found.sources[:3])
         raise TrainingError(f"there is no text in {names}: every document is empty")
     if tokens < recipe.width:
+        needed = recipe.width * max(BYTES_PER_TOKEN, found.bytes / max(tokens, 1))
         raise TrainingError(
-            f"too little text: {found.bytes:,} bytes give {about}{tokens:,} tokens to train on, and one row takes "
-            f"{recipe.width:,} (--sequence-length {recipe.sequence_length}, and one). Give at least "
-            f"{-(-recipe.width * found.bytes // max(tokens, 1)):,} bytes, or a shorter sequence"
+            f"too little text: {found.bytes:,} bytes give {about}{tokens:,} tokens to train on, and a row takes "
+            f"{recipe.width:,} (--sequence-length {recipe.sequence_length}, and one). Give {needed:,.0f} bytes or "
+            "more (about), or a shorter sequence"
         )
 
 

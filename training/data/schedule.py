@@ -54,26 +54,33 @@ def _check_weights(config: DataConfig, from_step: int, weights: Sequence[float])
 def _capped(
     config: DataConfig, sizes: Sequence[int], stages: Sequence[tuple[int, tuple[float, ...]]], rows: int
 ) -> Mixture:
-    """The mixture in which no source gives more rows than its cap in the `rows` of the run."""
+    """The mixture in which no source gives more rows than its cap in the `rows` of the run.
+
+    Where all caps together are no more than the run takes, one may give a row or two too many: the blocks round.
+    """
     # Without a cap of its own a source can give all rows.
     most = [
         rows if source.max_epochs is None else min(rows, int(source.max_epochs * size))
         for source, size in zip(config.sources, sizes, strict=True)
     ]
     caps = list(most)
+    found = _capped_stages(stages, caps, rows)
+    if found is None:
+        raise TrainingError(_too_few(config, stages, most, rows))
     while True:
-        mixture = Mixture(_capped_stages(config, stages, caps, rows))
+        mixture = Mixture(found)
         over = [max(0, count - cap) for count, cap in zip(mixture.counts(rows), most, strict=True)]
-        if not any(over):
-            return mixture
-        # Rounding up gave a source a row too many: it is aimed so much lower.
+        # What was rounded up too far is aimed so much lower, as long as the others have room for it.
         caps = [cap - excess for cap, excess in zip(caps, over, strict=True)]
+        found = _capped_stages(stages, caps, rows) if any(over) else None
+        if found is None:
+            return mixture
 
 
 def _capped_stages(
-    config: DataConfig, stages: Sequence[tuple[int, tuple[float, ...]]], caps: Sequence[int], rows: int
-) -> list[Stage]:
-    """Stage after stage, each within what the ones before have left of the caps."""
+    stages: Sequence[tuple[int, tuple[float, ...]]], caps: Sequence[int], rows: int
+) -> list[Stage] | None:
+    """Stage after stage, each within what the ones before have left of the caps; None where too little is left."""
     left = [float(cap) for cap in caps]
     found = []
     ends = [*(first for first, _ in stages[1:]), rows]
@@ -83,17 +90,20 @@ def _capped_stages(
             break
         shares = capped_weights(weights, left, length)
         if shares is None:
-            raise TrainingError(
-                _too_few(config, first, length, sum(cap for cap, w in zip(left, weights, strict=True) if w))
-            )
+            return None
         left = [max(0.0, cap - share * length) for cap, share in zip(left, shares, strict=True)]
         found.append(Stage(first_row=first, shares=exact_shares(shares)))
     return found
 
 
-def _too_few(config: DataConfig, first: int, length: int, left: float) -> str:
-    capped = ", ".join(f"{source.path} {source.max_epochs:g}" for source in config.sources if source.max_epochs)
+def _too_few(
+    config: DataConfig, stages: Sequence[tuple[int, tuple[float, ...]]], most: Sequence[int], rows: int
+) -> str:
+    caps = ", ".join(f"{source.path} {source.max_epochs:g}" for source in config.sources if source.max_epochs)
+    used = [any(weights[index] for _, weights in stages) for index in range(len(most))]
+    given = sum(cap for cap, some in zip(most, used, strict=True) if some)
+    where = "" if given < rows else " in one of its stages"
     return (
-        f"data.sources: with max_epochs ({capped}) the sources give {int(left):,} rows where the run takes {length:,} "
-        f"(from row {first:,} on); raise max_epochs, give more data, or take fewer steps"
+        f"data.sources: with max_epochs ({caps}) the sources have {given:,} rows, and the run takes {rows:,}: too many"
+        f"{where}. Raise max_epochs, give more data, or take fewer steps"
     )

@@ -156,6 +156,12 @@ def test_no_source_is_read_more_often_than_its_cap(tmp_path: Path) -> None:
     assert counts[2] == 600 - counts[0] - counts[1]
 
 
+def test_all_data_can_be_read_exactly_once(tmp_path: Path) -> None:
+    folders = [write_rows(tmp_path / str(number), size, name=str(number)) for number, size in enumerate((33, 33, 34))]
+    rows = rows_of(BatchSource(capped(folders, (1, 1, 1)), 0, 10, steps=10), range(10))
+    assert sorted(rows) == list(range(100))
+
+
 def test_caps_hold_over_all_stages(tmp_path: Path) -> None:
     folders = [write_rows(tmp_path / str(number), size, name=str(number)) for number, size in enumerate((10, 100))]
     config = capped(folders, (3, None), stages=(StageConfig(from_step=4, weights=(1, 1)),))
@@ -169,7 +175,7 @@ def test_caps_need_the_length_of_the_run_and_enough_data(tmp_path: Path) -> None
     folders = [write_rows(tmp_path / str(number), 10, name=str(number)) for number in range(2)]
     with pytest.raises(TrainingError, match="max_epochs shares out the rows of the whole run; give its steps"):
         BatchSource(capped(folders, (1, None)), 0, 5)
-    with pytest.raises(TrainingError, match=r"the sources give 30 rows where the run takes 100 .*raise max_epochs"):
+    with pytest.raises(TrainingError, match=r"the sources have 30 rows, and the run takes 100: .*Raise max_epochs"):
         BatchSource(capped(folders, (1, 2)), 0, 5, steps=20)
 
 
