@@ -6,8 +6,9 @@ import enum
 import fnmatch
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
 from tests.google_cloud.errors import Refusal
 
@@ -79,6 +80,11 @@ class Fault:
             return None
         reason, message = _REFUSALS[self.kind]
         return Refusal(int(self.kind.value), reason, self.message or message)
+
+
+def fault(spec: Mapping[str, Any]) -> Fault:
+    """A fault from JSON: `{"kind": "RATE_LIMITED", "method": "compute.*", "times": 2}`. Raises KeyError, TypeError."""
+    return Fault(**{**spec, "kind": FaultKind[spec["kind"]]})
 
 
 @final

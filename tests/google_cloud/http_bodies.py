@@ -104,8 +104,8 @@ def send(connection: socket.socket, data: memoryview, call: Call, stopping: thre
     if (reset := call.struck(FaultKind.RESET)) is not None:
         data, whole = data[: reset.bytes], False
     for start in range(0, len(data), _STEP):
-        connection.sendall(data[start : start + _STEP])
         _pause(len(data[start : start + _STEP]), call, stopping)
+        connection.sendall(data[start : start + _STEP])
     if reset is not None:
         end_abruptly(connection)
     return whole

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeAlias, final
 
 from tests.google_cloud.errors import Refusal
-from tests.google_cloud.faults import Call, FaultKind
+from tests.google_cloud.faults import Call, FaultKind, fault
 from tests.google_cloud.http_bodies import end_abruptly, received, send, shaped
 from tests.google_cloud.world import World
 
@@ -197,10 +197,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         reply = _reply(code, answer)
         data = shaped(memoryview(reply.body), call)
-        self.send_response(HTTPStatus(code) if code in set(HTTPStatus) else code)
+        self.send_response(code)
         for name, text in reply.headers.items():
             self.send_header(name, text)
-        if code != HTTPStatus.NOT_MODIFIED:
+        if code not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.close_connection |= not send(self.connection, data, call, self.server.stopping)
@@ -223,12 +223,28 @@ def own_routes() -> tuple[Route, ...]:
         route("loopback.calls", "GET", "/loopback/calls", lambda world, _: dict(world.counts())),
         route("loopback.posted", "GET", "/loopback/posted", lambda world, _: {"items": world.posted}),
         route("loopback.published", "GET", "/loopback/published", lambda world, _: {"items": world.published}),
+        route("loopback.faults", "POST", "/loopback/faults", _fail),
+        route("loopback.faults", "DELETE", "/loopback/faults", _heal),
         route("loopback.written", "GET", "/loopback/written", lambda world, _: {"items": world.written}),
     )
 
 
 def _webhook(world: World, request: Request) -> Answer:
     world.posted.append({"path": request.path, "headers": request.headers, "body": request.text})
+    return {}
+
+
+def _fail(world: World, request: Request) -> Answer:
+    """`{"faults": [...]}`, each as in a world file. Raises Refusal (400)."""
+    try:
+        world.fail(*(fault(spec) for spec in request.body.get("faults", ())))
+    except (KeyError, TypeError) as error:
+        raise Refusal(400, "invalid", f"no such fault: {error}") from None
+    return {}
+
+
+def _heal(world: World, request: Request) -> Answer:
+    world.calls.clear()
     return {}
 
 

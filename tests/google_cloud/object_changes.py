@@ -57,12 +57,12 @@ def restore(world: World, request: Request) -> Answer:
     if version is None:
         raise Refusal(404, "notFound", f"No such object: {bucket['name']}/{name}#{generation}")
     asked(request.query).check(world.objects.find(bucket["name"], name))
-    return world.objects.restore(bucket, version, world.now).shown()
+    return world.objects.restore(bucket, version, world.now).shown(world.objects.origin)
 
 
 def copy(world: World, request: Request) -> Answer:
     """`copyTo`: the new object."""
-    return _copied(world, request).shown()
+    return _copied(world, request).shown(world.objects.origin)
 
 
 def rewrite(world: World, request: Request) -> Answer:
@@ -74,7 +74,7 @@ def rewrite(world: World, request: Request) -> Answer:
         "totalBytesRewritten": size,
         "objectSize": size,
         "done": True,
-        "resource": made.shown(),
+        "resource": made.shown(world.objects.origin),
     }
 
 
@@ -82,9 +82,11 @@ def move(world: World, request: Request) -> Answer:
     """`moveTo` within a bucket: the copy is there and the source gone at once."""
     bucket = bucket_of(world, request.parts["bucket"])
     source = version_of(world, request, "source", "sourceGeneration")
+    if source.name == request.parts["target"]:
+        raise Refusal(400, "invalid", "Source and destination object names must be different.")
     made = _copied(world, request, same_bucket=True)
     world.objects.delete(bucket, source, world.now, for_good=False)
-    return made.shown()
+    return made.shown(world.objects.origin)
 
 
 def compose(world: World, request: Request) -> Answer:
@@ -100,7 +102,7 @@ def compose(world: World, request: Request) -> Answer:
     fields |= {"componentCount": sum(int(source.item.get("componentCount", 1)) for source in sources)}
     fields.setdefault("contentType", sources[0].item.get("contentType", "application/octet-stream"))
     sums = Checksums(crc32c=crc32c_text(crc32c(content)), md5=None)
-    return world.objects.put(bucket, name, fields, content, sums, world.now).shown()
+    return world.objects.put(bucket, name, fields, content, sums, world.now).shown(world.objects.origin)
 
 
 def _component(world: World, bucket: Item, source: Mapping[str, Any]) -> Version:
@@ -140,4 +142,4 @@ def _set(version: Version, name: str, value: Any) -> None:
 
 def _changed(world: World, version: Version) -> Item:
     version.item.update(metageneration=str(version.metageneration + 1), updated=world.stamp())
-    return version.shown()
+    return version.shown(world.objects.origin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import re
+from http import HTTPStatus
 from typing import Final
 
 from tests.google_cloud.errors import Refusal
@@ -14,17 +15,27 @@ from tests.google_cloud.object_preconditions import asked, number
 from tests.google_cloud.object_store import Version
 from tests.google_cloud.world import World
 
+_PLAIN: Final = {"Content-Type": "text/html; charset=UTF-8"}
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 def get(world: World, request: Request) -> Answer:
-    """With `alt=media` the bytes."""
+    """With `alt=media` the bytes; what is wrong is then told as plain text."""
+    try:
+        return _got(world, request)
+    except Refusal as refusal:
+        if request.query.get("alt") != "media" or refusal.code == HTTPStatus.NOT_MODIFIED:
+            raise
+        return Reply(code=refusal.code, headers=_PLAIN, body=refusal.message.encode())
+
+
+def _got(world: World, request: Request) -> Answer:
     with world.lock:
         version = _soft_deleted(world, request) if request.query.get("softDeleted") == "true" else None
         version = version or version_of(world, request)
         asked(request.query).check(version, reads=True)
         if request.query.get("alt") != "media":
-            return version.shown()
+            return version.shown(world.objects.origin)
         headers = _headers(version)
     return _ranged(version, headers, request.header("range"))
 
@@ -39,7 +50,7 @@ def _soft_deleted(world: World, request: Request) -> Version:
 
 
 def _headers(version: Version) -> dict[str, str]:
-    item = version.shown()
+    item = version.shown("")
     updated = datetime.datetime.fromisoformat(item["updated"])
     sums = [f"crc32c={item['crc32c']}", *([f"md5={item['md5Hash']}"] if "md5Hash" in item else [])]
     kept = {"cacheControl": "Cache-Control", "contentDisposition": "Content-Disposition"}
@@ -72,7 +83,7 @@ def _ranged(version: Version, headers: dict[str, str], text: str) -> Reply:
     if last and first and int(last) < int(first):
         return Reply(headers=headers, body=version.content)
     if start >= size:
-        plain = {"Content-Type": "text/html; charset=UTF-8", "Content-Range": f"bytes */{size}"}
-        return Reply(code=416, headers=plain, body=b"The requested range cannot be satisfied.")
+        told = {**_PLAIN, "Content-Range": f"bytes */{size}"}
+        return Reply(code=416, headers=told, body=b"The requested range cannot be satisfied.")
     headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     return Reply(code=206, headers=headers, body=version.content[start:stop])

@@ -31,7 +31,7 @@ def list_objects(world: World, bucket: Item, request: Request) -> Answer:
     size = min(number(query, "maxResults") or MOST, MOST)
     page = entries[start : start + size]
     answer: dict[str, Any] = {"kind": "storage#objects"}
-    if items := [version.shown() for _, version in page if version is not None]:
+    if items := [version.shown(world.objects.origin) for _, version in page if version is not None]:
         answer["items"] = items
     if prefixes := [name for name, version in page if version is None]:
         answer["prefixes"] = prefixes

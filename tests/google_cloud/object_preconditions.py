@@ -1,7 +1,8 @@
 """The preconditions of Cloud Storage: what a request says the object, or the bucket, must be or must not be.
 
-A generation of 0 stands for "there is no live object". One that does not hold is 412; where a read says what it has
-already (`ifGenerationNotMatch`), it is 304. Source: https://cloud.google.com/storage/docs/request-preconditions
+A generation of 0 stands for "there is no live object": matched, the object must not exist; not matched, it must. Where
+there is none, every other precondition fails but `ifMetagenerationNotMatch`. One that fails is 412; where a read says
+what it has already (`ifGenerationNotMatch`), it is 304. Source: https://cloud.google.com/storage/docs/request-preconditions
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ class Preconditions:
     def check(self, version: Version | None, *, reads: bool = False) -> None:
         """Raises Refusal: 412, or 304 where a read names what there is. `version` is the one that is there."""
         generation = 0 if version is None else version.generation
-        metageneration = 0 if version is None else version.metageneration
+        metageneration = None if version is None else version.metageneration
         if self.generation not in (None, generation) or self.metageneration not in (None, metageneration):
             raise refused()
-        if generation == self.generation_not or metageneration == self.metageneration_not:
+        if version is None and self.generation_not is not None:
+            raise refused()
+        if self.generation_not == generation or (metageneration and self.metageneration_not == metageneration):
             raise Refusal(304, "notModified", "Not Modified") if reads else refused()
 
 

@@ -137,6 +137,7 @@ def _finish(world: World, session: Session, request: Request) -> Answer:
         session.refusal = refusal
         raise
     kept = content if flip is None else flipped(content, flip.bit)
-    session.made = world.objects.put(bucket, session.name, writable(session.fields), kept, sums, world.now).shown()
+    version = world.objects.put(bucket, session.name, writable(session.fields), kept, sums, world.now)
+    session.made = version.shown(world.objects.origin)
     session.data = bytearray()
     return session.made

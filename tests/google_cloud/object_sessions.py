@@ -76,7 +76,3 @@ class Uploads:
         """End a session and forget its bytes. Raises Refusal as `get` does."""
         del self._sessions[self.get(id_).id]
         self._cancelled.add(id_)
-
-    def open(self, bucket: str) -> list[Session]:
-        """The unfinished uploads into a bucket."""
-        return [each for each in self._sessions.values() if each.bucket == bucket and each.made is None]

@@ -20,7 +20,6 @@ import google_crc32c
 from tests.google_cloud.instants import rfc3339
 from tests.google_cloud.shapes import Item
 
-_LINK: Final = "https://www.googleapis.com"
 _PIECE: Final = 1 << 20
 
 
@@ -57,11 +56,17 @@ class Version:
     def metageneration(self) -> int:
         return int(self.item["metageneration"])
 
-    def shown(self) -> Item:
-        """The resource of the API."""
+    def shown(self, origin: str) -> Item:
+        """The resource of the API. Google's client follows its links, so they lead to `origin`: see `Objects`."""
         etag = base64.b64encode(f"{self.generation}/{self.metageneration}".encode()).decode()
         known = {name: value for name, value in self.item.items() if name != "content"}
-        return known | {"size": str(len(self.content)), "etag": etag}
+        path = f"/storage/v1/b/{self.item['bucket']}/o/{urllib.parse.quote(self.name, safe='')}"
+        return known | {
+            "size": str(len(self.content)),
+            "etag": etag,
+            "selfLink": f"{origin}{path}",
+            "mediaLink": f"{origin}/download{path}?generation={self.generation}&alt=media",
+        }
 
 
 class _Bucket:
@@ -81,6 +86,8 @@ class Objects:
         self._seeds = seeds
         self._buckets: dict[str, _Bucket] = {}
         self._generation = 0
+        self.origin = "https://www.googleapis.com"
+        """Where links of objects lead; a server that starts puts itself there."""
 
     def live(self, bucket: str) -> dict[str, Version]:
         """The live versions by name."""
@@ -175,12 +182,9 @@ class Objects:
     ) -> Version:
         self._generation = max(self._generation + 1, int(now.timestamp() * 1e6))
         generation, stamp = str(self._generation), rfc3339(now)
-        path = f"/storage/v1/b/{bucket['name']}/o/{quoted(name)}"
         item = {
             "kind": "storage#object",
             "id": f"{bucket['name']}/{name}/{generation}",
-            "selfLink": f"{_LINK}{path}",
-            "mediaLink": f"{_LINK}/download{path}?generation={generation}&alt=media",
             "name": name,
             "bucket": bucket["name"],
             "generation": generation,
@@ -236,11 +240,6 @@ WRITABLE: Final = frozenset(
 def writable(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Of some fields those that a client may set."""
     return {name: value for name, value in fields.items() if name in WRITABLE and value is not None}
-
-
-def quoted(name: str) -> str:
-    """A name as a part of a path."""
-    return urllib.parse.quote(name, safe="")
 
 
 def checksums(content: memoryview) -> Checksums:

@@ -57,7 +57,7 @@ def _stored(world: World, request: Request, given: Mapping[str, Any], content: m
     with world.lock:
         bucket = bucket_of(world, request.parts["bucket"])
         asked(request.query).check(world.objects.find(bucket["name"], name))
-        return world.objects.put(bucket, name, writable(given), kept, sums, world.now).shown()
+        return world.objects.put(bucket, name, writable(given), kept, sums, world.now).shown(world.objects.origin)
 
 
 def _parts(request: Request) -> tuple[dict[str, Any], memoryview]:

@@ -32,10 +32,11 @@ def served(world: World, port: int = 0) -> Iterator[str]:
     front = Front(http.serve, port)
     grpc_server = GrpcServer(world, front.cut, stopping)
     front.upstream = grpc_server.port
+    world.objects.origin = f"http://127.0.0.1:{front.port}"
     grpc_server.start()
     front.start()
     try:
-        yield f"http://127.0.0.1:{front.port}"
+        yield world.objects.origin
     finally:
         stopping.set()
         front.stop()

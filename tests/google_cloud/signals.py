@@ -2,7 +2,8 @@
 
 `world.observe("traffic", instance="trainer-0", device="llama", read=300, write=0)`: MiB/s, each a flow (see `flows`);
 `cpu` instance, utilization (0..1) · `uptime` instance, running (1 = all the time), in place of what its times say ·
-`duty` zone, worker, chips, percent · `bytes` bucket, kinds {"live": ..., "soft-deleted": ...}, storage_class ·
+`duty` zone, worker, chips, percent · `bytes` bucket, storage_class, kinds {"live-object": ..., "soft-deleted-object":
+...}; without kinds what is in it now ·
 `requests` bucket, zone, a flow a second per label set · `nat` region, router, gateway, mibps ·
 `signals` anything else: metric, metric_labels, resource_labels, flow.
 Every instance reports its uptime while it runs, as on Google Cloud; one with `silent` does not.
@@ -158,7 +159,8 @@ def _duty(world: World, spec: Mapping[str, Any]) -> None:
 
 def _bytes(world: World, spec: Mapping[str, Any]) -> None:
     bucket = world.get(Part.BUCKETS, spec["bucket"])
-    for kind, amount in spec["kinds"].items():
+    kinds = spec["kinds"] if "kinds" in spec else world.objects.bytes_of(bucket["name"], world.now)
+    for kind, amount in kinds.items():
         world.signals.add(
             Signal(
                 metric=Metric.BUCKET_BYTES.value,

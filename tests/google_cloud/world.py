@@ -21,7 +21,7 @@ from typing import Any, Final, final
 
 from policies.audit.record import Part
 from tests.google_cloud.errors import not_found
-from tests.google_cloud.faults import Calls, Fault, FaultKind
+from tests.google_cloud.faults import Calls, Fault, fault
 from tests.google_cloud.instants import resolved, rfc3339
 from tests.google_cloud.object_sessions import Uploads
 from tests.google_cloud.object_store import Objects
@@ -138,7 +138,7 @@ def load(path: Path, *, now: datetime.datetime | None = None) -> World:
         for spec in data.get(section, ()):
             world.observe(section, **spec)
     for spec in data.get("faults", ()):
-        world.fail(Fault(**{**spec, "kind": FaultKind[spec["kind"]]}))
+        world.fail(fault(spec))
     unknown = set(data) - {"project", "projectNumber", "now", "inventory", "faults", *SECTIONS}
     if unknown:
         raise ValueError(f"{path}: a world has no {', '.join(sorted(unknown))}")
