@@ -24,17 +24,20 @@ _STATUS: Final = {
 class Refusal(Exception):  # noqa: N818 - it is an answer of the API, not a fault of the server
     """An answer other than success, as Google gives it."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, reason: str, message: str, *, header: str = "") -> None:
         super().__init__(message)
         self.code = code
         """The status over HTTP."""
         self.reason = reason
         """Google's word for it: `notFound`, `resourceInUseByAnotherResource`."""
         self.message = message
+        self.header = header
+        """The one of the request that it is about, if any."""
 
     def body(self) -> dict[str, Any]:
         """The JSON of Compute and Storage."""
-        entry = {"message": self.message, "domain": "global", "reason": self.reason}
+        place = {"locationType": "header", "location": self.header} if self.header else {}
+        entry = {"message": self.message, "domain": "global", "reason": self.reason, **place}
         return {"error": {"code": self.code, "message": self.message, "errors": [entry]}}
 
     @property

@@ -43,7 +43,7 @@ class Preconditions:
 
 def refused() -> Refusal:
     """A precondition that does not hold."""
-    return Refusal(412, "conditionNotMet", _MESSAGE)
+    return Refusal(412, "conditionNotMet", _MESSAGE, header="If-Match")
 
 
 def asked(query: Mapping[str, Any], prefix: str = "if") -> Preconditions:

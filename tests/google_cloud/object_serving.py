@@ -42,6 +42,16 @@ class Storage:
             raise KeyError(name)
         return bytes(version.content)
 
+    def damage(self, bucket: str, name: str, content: bytes) -> None:
+        """Let other bytes lie under a live object, whose generation and checksums stay. Raises KeyError."""
+        with self.world.lock:
+            self.world.objects.damage(bucket, name, content)
+
+    def lose(self, bucket: str, name: str) -> None:
+        """Take a live object away, as if it had never been. Raises KeyError."""
+        with self.world.lock:
+            self.world.objects.lose(bucket, name)
+
     def names(self, bucket: str) -> list[str]:
         """The live objects, past all faults."""
         with self.world.lock:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import google_crc32c
@@ -146,6 +146,15 @@ class Objects:
             self._soft_delete(bucket, version, now)
         else:
             self._retire(bucket, version.name, now, for_good=for_good)
+
+    def damage(self, bucket: str, name: str, content: bytes) -> None:
+        """Let other bytes lie under a live object, whose generation and checksums stay. Raises KeyError."""
+        live = self._of(bucket).live
+        live[name] = replace(live[name], content=memoryview(content))
+
+    def lose(self, bucket: str, name: str) -> None:
+        """Take a live object away without a trace. Raises KeyError."""
+        del self._of(bucket).live[name]
 
     def restore(self, bucket: Item, version: Version, now: datetime.datetime) -> Version:
         """A soft-deleted version becomes live again, under a new generation."""

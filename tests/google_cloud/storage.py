@@ -87,7 +87,8 @@ def _insert(world: World, request: Request) -> Answer:
             409, "conflict", "Your previous request to create the named bucket succeeded and you already own it."
         )
     stamp = world.stamp()
-    return world.add(Part.BUCKETS, **{**request.body, "timeCreated": stamp, "updated": stamp})
+    location = str(request.body.get("location", "US")).upper()
+    return world.add(Part.BUCKETS, **{**request.body, "location": location, "timeCreated": stamp, "updated": stamp})
 
 
 def _get(world: World, request: Request) -> Answer:

@@ -85,6 +85,15 @@ def test_what_is_not_there_is_told_in_googles_words(storage: Storage) -> None:
     answer = ask(storage.url, "GET", f"{OBJECTS}/no%2Fsuch")
     error = {"message": "No such object: runs/no/such", "domain": "global", "reason": "notFound"}
     assert answer.json == {"error": {"code": 404, "message": error["message"], "errors": [error]}}
+    answer = ask(storage.url, "PATCH", f"{OBJECTS}/a", {"ifGenerationMatch": 1}, "{}")
+    error = {
+        "message": "At least one of the pre-conditions you specified did not hold.",
+        "domain": "global",
+        "reason": "conditionNotMet",
+        "locationType": "header",
+        "location": "If-Match",
+    }
+    assert answer.json == {"error": {"code": 412, "message": error["message"], "errors": [error]}}
     answer = get(storage.url, "no/such")
     assert (answer.code, answer.body, answer.headers["content-type"]) == (
         404,
@@ -198,6 +207,16 @@ def test_the_bytes_of_a_bucket_are_what_its_metric_shows() -> None:
         "noncurrent-object": 0,
         "soft-deleted-object": 5,
     }
+
+
+def test_what_lies_there_can_be_damaged_and_lost(storage: Storage) -> None:
+    made = put(storage.url, "hurt", TEN).json
+    storage.damage("runs", "hurt", TEN[:4])
+    answer = get(storage.url, "hurt")
+    assert (answer.body, answer.headers["x-goog-generation"]) == (TEN[:4], made["generation"])
+    assert f"crc32c={made['crc32c']}" in answer.headers["x-goog-hash"]
+    storage.lose("runs", "hurt")
+    assert get(storage.url, "hurt").code == 404
 
 
 def test_metadata_is_patched_and_replaced(storage: Storage) -> None:
