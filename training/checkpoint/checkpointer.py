@@ -38,7 +38,10 @@ from training.fingerprint import Fingerprint
 _LOG = logging.getLogger(__name__)
 THREADS: Final = 2
 """That write objects in the background."""
-URGENT_THREADS: Final = 8
+URGENT_THREADS: Final = 32
+"""While the capacity goes; an object store answers late, not slowly."""
+COPIERS: Final = 2
+"""Threads that copy while the loop waits."""
 STALL_SECONDS: Final = 1800.0
 """After which a save is given up by the next one that waits for it."""
 EXIT_SECONDS: Final = 120.0
@@ -90,6 +93,7 @@ class Checkpointer:
         self._arena = Arena()
         self._writer = Workers("checkpoint-writer", 1, low_priority=True)
         self._io = Workers("checkpoint-io", threads, low_priority=True)
+        self._copiers = Workers("checkpoint-copy", COPIERS, low_priority=False)
         self._committed: set[int] = set()
         self._step_under_way: int | None = None
         self._under_way: Future[None] | None = None
@@ -106,6 +110,11 @@ class Checkpointer:
     def committed_step(self) -> int | None:
         """The newest step that this attempt has committed."""
         return max(self._committed, default=None)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a save is under way."""
+        return self._under_way is not None and not self._under_way.done()
 
     def save(self, step: int, tree: PyTree, meta: Mapping[str, Any]) -> None:
         """Copy the tree, and commit it in the background as the checkpoint of that step.
@@ -140,7 +149,7 @@ class Checkpointer:
             self._finish(deadline_seconds, stop=True)
         if step in self._committed:
             return
-        idle = self._under_way is None or self._under_way.done()
+        idle = not self.busy
         commit = self._staged(step, tree, meta, self._arena if idle else Arena(), deadline_seconds)
         writer = Workers("checkpoint-urgent", 1, low_priority=False)
         io = Workers("checkpoint-urgent-io", URGENT_THREADS, low_priority=False)
@@ -158,6 +167,7 @@ class Checkpointer:
         finally:
             self._writer.stop()
             self._io.stop()
+            self._copiers.stop()
             if self._owns_store:
                 self._store.close()
 
@@ -193,7 +203,7 @@ class Checkpointer:
             held=self._held,
             step=step,
             specs=specs,
-            staged=stage(leaves, arena),
+            staged=stage(leaves, arena, self._copiers),
             fingerprint=self._fingerprint,
             meta=said,
             hosts=self._hosts,

@@ -5,10 +5,13 @@ The memory is kept from one save to the next: fresh pages cost as much as the co
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
-from collections.abc import Iterator, Sequence
+import mmap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +19,10 @@ import numpy.typing as npt
 from training.checkpoint.checksums import crc32c, little_endian
 from training.checkpoint.grid import Box, cell_box, cells, chunk_shape, overlap, slices, volume
 from training.checkpoint.leaves import Leaf, LeafSpec, on_host
+from training.checkpoint.workers import Workers
 
-_ALIGN: Final = 64
+_ALIGN: Final = mmap.PAGESIZE
+"""A disk takes whole pages from memory as they lie."""
 _CHECKSUM: Final = 4
 """Bytes of the crc32c behind every chunk."""
 
@@ -29,7 +34,7 @@ class StagedChunk:
 
     cell: tuple[int, ...]
     """Its coordinates in the grid."""
-    boxes: list[Box]
+    boxes: tuple[Box, ...]
     """What is valid in it; the rest belongs to other hosts, or lies behind the end of the array."""
     object: npt.NDArray[np.uint8]
     """The bytes of the object."""
@@ -60,17 +65,15 @@ class Arena:
         self._memory: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self._used = 0
 
-    @property
-    def size(self) -> int:
-        """Bytes that it holds on to."""
-        return self._memory.size
-
     def reset(self, size: int) -> None:
         """Have room for so many bytes; what was given out before is void."""
         if self._memory.size < size:
-            # Let go first: never two of them at once.
-            self._memory = np.empty(0, np.uint8)
-            self._memory = np.empty(size, np.uint8)
+            self._memory = np.empty(0, np.uint8)  # let go first: never two of them at once
+            pages = mmap.mmap(-1, size)
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                with contextlib.suppress(OSError):  # a kernel without them
+                    pages.madvise(mmap.MADV_HUGEPAGE)
+            self._memory = np.frombuffer(pages, np.uint8)
         self._used = 0
 
     def take(self, size: int) -> npt.NDArray[np.uint8]:
@@ -80,57 +83,92 @@ class Arena:
         return self._memory[start : start + size]
 
 
-def stage(leaves: Sequence[Leaf], arena: Arena) -> tuple[StagedLeaf, ...]:
+def stage(leaves: Sequence[Leaf], arena: Arena, workers: Workers) -> tuple[StagedLeaf, ...]:
     """Copy everything into the arena. Nothing of the result is a view of what was given."""
-    plans = [_Plan(leaf) for leaf in leaves]
+    plans = [_plan(leaf.spec, tuple(box for box, _ in leaf.shards)) for leaf in leaves]
     arena.reset(sum(plan.size for plan in plans))
-    return tuple(plan.fill(arena) for plan in plans)
+    staged = tuple(plan.staged(leaf.spec, arena) for plan, leaf in zip(plans, leaves, strict=True))
+    copies = [
+        lambda plan=plan, leaf=leaf, into=into: plan.copy(leaf, into)  # type: ignore[misc]
+        for plan, leaf, into in zip(plans, leaves, staged, strict=True)
+    ]
+    workers.each(lambda copy: copy(), copies)
+    return staged
 
 
 def _rounded(size: int) -> int:
     return -(-size // _ALIGN) * _ALIGN
 
 
-class _Plan:
-    """Which chunks of an array this host has."""
+class _Move(NamedTuple):
+    """A stretch of a shard that is copied into a chunk."""
 
-    def __init__(self, leaf: Leaf) -> None:
-        self.leaf = leaf
-        self.dtype = np.dtype(leaf.spec.dtype)
-        self.chunk = chunk_shape(leaf.spec.shape, self.dtype.itemsize)
-        self.bytes = math.prod(self.chunk) * self.dtype.itemsize + _CHECKSUM
-        self.boxes: dict[tuple[int, ...], list[Box]] = {}
-        for box, _ in leaf.shards:
-            for cell, shared in self._parts(box):
-                self.boxes.setdefault(cell, []).append(shared)
+    shard: int
+    source: tuple[slice, ...]
+    chunk: int
+    target: tuple[slice, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What goes where, for all arrays of one shape that lie in the same shards."""
+
+    chunk: tuple[int, ...]
+    bytes: int
+    """Of the object of a chunk."""
+    cells: Mapping[tuple[int, ...], tuple[Box, ...]]
+    """The chunks that this host has something of, and what."""
+    moves: tuple[_Move, ...]
 
     @property
     def size(self) -> int:
-        return len(self.boxes) * _rounded(self.bytes)
+        return len(self.cells) * _rounded(self.bytes)
 
-    def _parts(self, box: Box) -> Iterator[tuple[tuple[int, ...], Box]]:
-        for cell in cells(box, self.chunk):
-            shared = overlap(box, cell_box(cell, self.chunk, self.leaf.spec.shape))
-            if shared is not None:
-                yield cell, shared
+    def staged(self, spec: LeafSpec, arena: Arena) -> StagedLeaf:
+        """Room for an array, not yet filled."""
+        chunks = [
+            StagedChunk(cell=cell, boxes=boxes, object=arena.take(self.bytes)) for cell, boxes in self.cells.items()
+        ]
+        return StagedLeaf(spec=spec, chunk=self.chunk, chunks=tuple(chunks))
 
-    def fill(self, arena: Arena) -> StagedLeaf:
-        chunks = {
-            cell: StagedChunk(cell=cell, boxes=boxes, object=arena.take(self.bytes))
-            for cell, boxes in self.boxes.items()
-        }
-        arrays = {cell: self._array(chunk) for cell, chunk in chunks.items()}
-        for box, values in self.leaf.shards:
-            source = on_host(values)
-            for cell, shared in self._parts(box):
-                origin = tuple((at * size, at * size + size) for at, size in zip(cell, self.chunk, strict=True))
-                arrays[cell][slices(shared, origin)] = source[slices(shared, box)]
-        return StagedLeaf(spec=self.leaf.spec, chunk=self.chunk, chunks=tuple(chunks.values()))
+    def copy(self, leaf: Leaf, into: StagedLeaf) -> None:
+        """Fill the room."""
+        arrays = [self._array(chunk, np.dtype(leaf.spec.dtype)) for chunk in into.chunks]
+        sources = [on_host(values) for _, values in leaf.shards]
+        for move in self.moves:
+            arrays[move.chunk][move.target] = sources[move.shard][move.source]
 
-    def _array(self, chunk: StagedChunk) -> npt.NDArray[Any]:
+    def _array(self, chunk: StagedChunk, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """The values of a chunk; zero where nothing will be written."""
         values = chunk.object[:-_CHECKSUM]
         if sum(map(volume, chunk.boxes)) < math.prod(self.chunk):
             values[:] = 0
-        array: npt.NDArray[Any] = values.view(self.dtype).reshape(self.chunk)
+        array: npt.NDArray[Any] = values.view(dtype).reshape(self.chunk)
         return array
+
+
+@functools.lru_cache(maxsize=4096)
+def _planned(shape: tuple[int, ...], itemsize: int, shards: tuple[Box, ...]) -> _Plan:
+    chunk = chunk_shape(shape, itemsize)
+    found: dict[tuple[int, ...], list[Box]] = {}
+    moves = []
+    for number, box in enumerate(shards):
+        for cell in cells(box, chunk):
+            shared = overlap(box, cell_box(cell, chunk, shape))
+            if shared is None:
+                continue
+            found.setdefault(cell, []).append(shared)
+            origin = tuple((at * size, at * size + size) for at, size in zip(cell, chunk, strict=True))
+            moves.append((number, slices(shared, box), cell, slices(shared, origin)))
+    order = {cell: at for at, cell in enumerate(found)}
+    return _Plan(
+        chunk=chunk,
+        bytes=math.prod(chunk) * itemsize + _CHECKSUM,
+        cells={cell: tuple(boxes) for cell, boxes in found.items()},
+        moves=tuple(_Move(shard, source, order[cell], target) for shard, source, cell, target in moves),
+    )
+
+
+def _plan(spec: LeafSpec, shards: tuple[Box, ...]) -> _Plan:
+    return _planned(spec.shape, np.dtype(spec.dtype).itemsize, shards)
