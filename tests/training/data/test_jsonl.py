@@ -73,6 +73,7 @@ def test_bad_lines_are_named_with_their_reasons(tmp_path: Path) -> None:
         (b"[" * 100_000, "is no JSON that can be read"),
         (b'{"n": ' + b"9" * 5000 + b"}", "is no JSON that can be read"),
         (b'{"text": "a\tb"}', "is no JSON: Invalid control character"),
+        (b"\x0c", "is no JSON: Expecting value"),
     ],
 )
 def test_reasons(tmp_path: Path, line: bytes, reason: str) -> None:

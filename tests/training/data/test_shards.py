@@ -70,6 +70,24 @@ def test_a_damaged_block_is_named_with_what_was_expected_and_found(tmp_path: Pat
         TokenDataset(folder).verify()
 
 
+def test_a_manifest_that_says_the_same_in_other_bytes_is_not_as_it_was_written(tmp_path: Path) -> None:
+    path = small(tmp_path / "a") / MANIFEST
+    path.write_bytes(path.read_bytes().replace(b" ", b"\t", 1))
+    with pytest.raises(TrainingError, match=r"MANIFEST\.json: is damaged: it is not laid out as it was written"):
+        TokenDataset(path.parent)
+
+
+def test_a_block_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = BatchSource(reading(small(tmp_path / "a")), 0, 5)
+    checked = []
+    plain = google_crc32c.value
+    monkeypatch.setattr(google_crc32c, "value", lambda content: checked.append(len(content)) or plain(content))
+    for step in range(40):
+        source.batch(step)
+    # Two shards of 7 rows in 3 blocks, one of 6 rows in 2; and the segments of each.
+    assert len(checked) == 8 + 3
+
+
 def test_sound_blocks_beside_a_damaged_one_are_read(tmp_path: Path) -> None:
     folder = small(tmp_path / "a")
     path = folder / "train-00001.tokens"

@@ -52,6 +52,14 @@ def test_a_million_equal_characters_come_back(tokenizer: Tokenizer, character: s
     assert len(ids) >= len(text) / LONGEST
 
 
+@pytest.mark.parametrize("character", ["^", "a", " ", "é"])
+def test_no_token_is_longer_than_a_run_may_be(character: str) -> None:
+    tokenizer = train_tokenizer([f"x {character * 5000} y"] * 3, 500)
+    pieces = [tokenizer.decode([token]) for token in tokenizer.encode(f"x {character * 5000} y")]
+    # With the space that a word may have before it.
+    assert LONGEST // 2 <= max(map(len, pieces)) <= LONGEST + 1
+
+
 @pytest.mark.parametrize(
     ("written", "text"),
     [
