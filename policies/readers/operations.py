@@ -1,6 +1,8 @@
 """What Pulumi's steps do to a resource, and one change for all the steps of one.
 
-A replacement is one logical step, `replace`, or three with `--show-replacement-steps`: the same change either way.
+A replacement is one logical step, `replace`, or three with `--show-replacement-steps`: the same change either way. Of
+the three, `delete-replaced` alone is a deletion: what hangs on something that is replaced goes before it, and comes
+back only where the program still has it. Without `--show-replacement-steps` Pulumi does not show that at all.
 Something else's resource (`external`) is on neither side of a change: the stack does not pay for it.
 """
 
@@ -104,8 +106,6 @@ def _change(urn: str, steps: Sequence[Step]) -> Change:
     after = _side([step for step in reversed(steps) if step.op not in LEAVING], "new")
     kinds = {step.kind for step in steps}
     op = Op.REPLACE if {Op.CREATE, Op.DELETE} <= kinds else max(kinds, key=_RANK.index)
-    if all(step.op in ("delete-replaced", "discard-replaced") for step in steps):
-        after = before  # Its replacement is not shown: what stands goes on standing.
     op = _of_sides(op, before, after, steps)
     changed = _joined(step.changed for step in steps)
     return Change(

@@ -21,7 +21,7 @@ _BOTH: Final = frozenset({"update", "replace", "create-replacement"})
 _NEW: Final = frozenset({"create", "import", "import-replacement"}) | _BOTH
 _OLD: Final = frozenset({"delete", "delete-replaced"}) | _BOTH
 _REPLACING: Final = frozenset({"create-replacement", "delete-replaced"})
-"""The two physical halves of a `replace`, which a summary may or may not count."""
+"""The two physical halves of a `replace`, which a summary may or may not count; the second alone is none."""
 _FOREIGN: Final = frozenset({"read", "read-replacement", "discard", "discard-replaced"})
 """Steps of resources that are only read, for which the stack does not pay; a summary may or may not count them."""
 _CHANGING: Final = ("create", "update", "replace", "delete", "import")
@@ -116,7 +116,7 @@ def refuse_missing(steps: Sequence[Step], counted: Mapping[str, int], place: str
 def _missing(steps: Sequence[Step], counted: Mapping[str, int]) -> dict[str, int]:
     """How many steps Pulumi counted and does not show, by op."""
     logical = {
-        ("replace" if step.op in _REPLACING else step.op, step.urn, place if step.of_pending else 0)
+        ("replace" if step.op == "create-replacement" else step.op, step.urn, place if step.of_pending else 0)
         for place, step in enumerate(steps, start=1)
     }
     shown = Counter(op for op, _, _ in logical)
@@ -150,7 +150,7 @@ def _remark(steps: Sequence[Step], changes: Sequence[Change], notes: Notes) -> N
         halves.setdefault(step.urn, set()).add(step.op)
     for urn, ops in halves.items():
         if ops == {"delete-replaced"}:
-            notes.add("only the deletion half of its replacement is shown: counted as unchanged", _name(urn))
+            notes.add("deleted together with what it hangs on, which is replaced, and not made again", _name(urn))
     for change in changes:
         gone = change.before
         if change.op is Op.DELETE and isinstance(gone, Resource) and gone.options.retain_on_delete:

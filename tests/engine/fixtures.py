@@ -1,7 +1,7 @@
 """Writes the files of the real CLI that the tests of the readers read: `python -m tests.engine.fixtures`.
 
 One small stack of invented names, planned, brought up, changed in four ways at once, and planned against a policy;
-and the same stack whose first `up` was killed.
+the same stack whose first `up` was killed, and two disks of which one hangs on the other.
 Whatever names a place on this machine is taken out; all else is as the CLI wrote it.
 """
 
@@ -78,6 +78,20 @@ else:
 pulumi.export("pod", pod.name)
 pulumi.export("token", pulumi.Config("spotrail").require_secret("slack_token"))
 """
+CHAIN: Final = """
+import pulumi
+import pulumi_gcp as gcp
+
+later = pulumi.Config("reef").get_bool("later") or False
+zone = "us-central1-b"
+shelf = gcp.compute.Disk(
+    "shelf", name="shelf", zone=zone, size=100, type="pd-ssd" if later else "pd-balanced",
+    opts=pulumi.ResourceOptions(delete_before_replace=True),
+)
+if not later:
+    gcp.compute.Disk("copy", name="copy", zone=zone, size=100, type="pd-balanced", source_disk=shelf.id)
+"""
+"""A disk that is made anew, the old one first, and its copy, which is no longer wanted then."""
 _PLACES: Final = ("sourcePosition", "stackTrace", "path")
 """Members that name a place on the machine."""
 
@@ -109,6 +123,13 @@ def interrupted_files(made: Stand) -> dict[str, str]:
     return found
 
 
+def chained_files(made: Stand) -> dict[str, str]:
+    """A deletion that Pulumi shows as half of a replacement."""
+    made.up()
+    made.cli("config set reef:later true")
+    return {"preview_chain_steps.json": written(made, "--show-replacement-steps")}
+
+
 def scrubbed(found: Any) -> Any:
     """`found` without what names a place on this machine."""
     if isinstance(found, dict):
@@ -127,14 +148,15 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(clean)
     FOLDER.mkdir(exist_ok=True)
-    for way in (files, interrupted_files):
-        write(way)
+    write(files, PROGRAM)
+    write(interrupted_files, PROGRAM)
+    write(chained_files, CHAIN)
 
 
-def write(way: Callable[[Stand], dict[str, str]]) -> None:
-    """Write the files of one way of the stack."""
+def write(way: Callable[[Stand], dict[str, str]], program: str) -> None:
+    """Write the files of one way of a stack."""
     with tempfile.TemporaryDirectory() as folder, served(World(now=NOW)) as world:
-        for name, text in way(stand("dev", Path(folder), world, program=PROGRAM)).items():
+        for name, text in way(stand("dev", Path(folder), world, program=program)).items():
             document = json.dumps(scrubbed(json.loads(text)), indent=1, ensure_ascii=False)
             (FOLDER / name).write_text(document + "\n", encoding="utf-8")
 

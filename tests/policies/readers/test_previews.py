@@ -55,11 +55,11 @@ def test_a_replacement_in_three_steps_equals_one_in_one(read: Read) -> None:
     assert read(ONE_STEP).changes == read(THREE_STEPS).changes
 
 
-def test_the_deletion_half_of_a_replacement_alone_takes_nothing_away(read: Read) -> None:
+def test_the_deletion_half_of_a_replacement_alone_is_a_deletion(read: Read) -> None:
     reading = read(digest(step("delete-replaced", old=SMALL), delete_replaced=1))
     (change,) = reading.changes
-    assert (size(change.before), size(change.after)) == (100, 100)
-    assert "coral: only the deletion half of its replacement is shown: counted as unchanged" in reading.notes
+    assert (change.op, size(change.before), size(change.after)) == (Op.DELETE, 100, None)
+    assert "coral: deleted together with what it hangs on, which is replaced, and not made again" in reading.notes
 
 
 SIDES = {
@@ -69,7 +69,7 @@ SIDES = {
     "delete": (Op.DELETE, 100, None),
     "replace": (Op.REPLACE, 100, 140),
     "create-replacement": (Op.REPLACE, 100, 140),
-    "delete-replaced": (Op.REPLACE, 100, 100),
+    "delete-replaced": (Op.DELETE, 100, None),
     "read": (Op.READ, None, None),
     "read-replacement": (Op.DELETE, 100, None),
     "refresh": (Op.REFRESH, 100, 140),
@@ -165,7 +165,7 @@ def test_what_pulumi_counts_and_does_not_show_is_hidden(read: Read, steps: Any, 
     [
         pytest.param([own()], {"same": 1, "create": 2}, "2 create", id="all cut out"),
         pytest.param([step("create", new=LARGE)], {"create": 5, "delete": 2}, "4 create, 2 delete", id="some cut out"),
-        pytest.param([step("delete-replaced", old=SMALL)], {"replace": 2}, "1 replace", id="a replacement"),
+        pytest.param([step("delete-replaced", old=SMALL)], {"replace": 2}, "2 replace", id="replacements"),
         pytest.param([step("refresh", old=SMALL, new=SMALL)], {"update": 2}, "2 update", id="more than was refreshed"),
     ],
 )

@@ -27,6 +27,7 @@ FOLDER = Path(__file__).parent / "fixtures"
 AS_OF = datetime.date(2026, 11, 29)
 CREATE, STATE, LATER = "preview_create.json", "state.json", "state_later.json"
 INTERRUPTED, RESUMED = "state_interrupted.json", "state_resumed.json"
+CHAIN = "preview_chain_steps.json"
 CHANGE, SAMES, STEPS, STILL = (
     "preview_change.json",
     "preview_change_sames.json",
@@ -120,6 +121,15 @@ def test_what_stands_since_is_not_possible_a_second_time() -> None:
     assert resumed.possible == ()
     assert monthly(resumed.after) == monthly(read(STATE).after)
     assert [note for note in resumed.notes if "coral" in note and "--clear-pending-creates" in note]
+
+
+def test_what_goes_with_something_that_is_replaced_is_deleted() -> None:
+    reading = read(CHAIN)
+    ops = {(change.after or change.before).name: change.op for change in reading.changes if change.op is not Op.SAME}  # type: ignore[union-attr]
+    assert ops == {"shelf": Op.REPLACE, "copy": Op.DELETE}
+    # Two disks of pd-balanced, 100 GiB at 0.10 each; one of pd-ssd, 100 GiB at 0.17.
+    assert monthly(reading.before) == 20
+    assert monthly(reading.after) == 17
 
 
 @pytest.mark.parametrize("name", [CREATE, STATE, CHANGE, SAMES, STEPS, STILL, LATER, INTERRUPTED, RESUMED])
