@@ -128,11 +128,15 @@ def _progress(*, quiet: bool) -> Iterator[Progress]:
     from rich.progress import TaskID
 
     tasks: dict[str, TaskID] = {}
+    shown: dict[str, int] = {}
     with Bars(console=Console(stderr=True)) as bars:
 
         def show(phase: str, done: int, total: int) -> None:
             if phase not in tasks:
                 tasks[phase] = bars.add_task(phase, total=total)
+            elif done - shown[phase] < total // 1000:  # told of every document, of which there may be millions
+                return
+            shown[phase] = done
             bars.update(tasks[phase], completed=done, total=total)
 
         yield show

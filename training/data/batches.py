@@ -120,14 +120,13 @@ class BatchSource:
         if not 0 <= number < self.validation_batches:
             raise TrainingError(f"validation batch {number} is outside 0 to {self.validation_batches - 1}")
         part = self._part(host, hosts)
-        first = number * self._batch_size + part.start
         batch = self._empty(len(part))
+        first = number * self._batch_size + part.start
+        rows = np.arange(first, first + len(part))
+        batch.rows[:] = np.where(rows < self.validation_rows, rows, -1)
         for source in self._sources:
             _read_in_order(source.validation, first, batch)
             first -= source.validation.rows
-        start = number * self._batch_size + part.start
-        present = np.arange(start, start + len(part))
-        batch.rows[:] = np.where(present < self.validation_rows, present, -1)
         return batch
 
     @property
@@ -147,7 +146,7 @@ class BatchSource:
 
     def _part(self, host: int, hosts: int) -> range:
         """The rows of the batch that belong to a host."""
-        if self._batch_size % hosts:
+        if hosts < 1 or self._batch_size % hosts:
             fitting = ", ".join(str(n) for n in range(1, self._batch_size + 1) if self._batch_size % n == 0)
             raise TrainingError(
                 f"a batch of {self._batch_size} rows does not divide among {hosts} hosts; it does among {fitting}"

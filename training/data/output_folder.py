@@ -17,10 +17,13 @@ def check_place(out: Path) -> None:
     """Raises TrainingError where `out` is something that prepared data must not replace."""
     if str(out).startswith("gs:"):
         raise TrainingError(f"--out {out}: data is prepared on a disk; name a folder, and copy it afterwards")
-    if out.exists() and not out.is_dir():
-        raise TrainingError(f"--out {out}: is no folder; name another")
-    if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).exists():
-        raise TrainingError(f"--out {out}: holds other files; name a folder that is empty or not there yet")
+    try:
+        if out.exists() and not out.is_dir():
+            raise TrainingError(f"--out {out}: is no folder; name another")
+        if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).exists():
+            raise TrainingError(f"--out {out}: holds other files; name a folder that is empty or not there yet")
+    except OSError as error:
+        raise TrainingError(f"--out {out}: cannot be read: {error.strerror or error}") from None
 
 
 @contextmanager

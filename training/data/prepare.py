@@ -189,7 +189,7 @@ def _trained(
 
     def sample() -> Iterator[str]:
         done = 0
-        for text, value, validation in zip(documents(sources, found), found.hashes.tolist(), kept, strict=True):
+        for text, value, validation in zip(documents(sources, found), map(int, found.hashes), kept, strict=True):
             # The low bits: the split goes by the high ones.
             if not validation and value % 2**32 < most:
                 done += len(text)
@@ -228,7 +228,7 @@ def _write_splits(
         }
         dtype = np.dtype(dtype_for(model.vocab_size))
         done = 0
-        for texts, sides in _batches(documents(sources, found), kept.tolist()):
+        for texts, sides in _batches(documents(sources, found), kept):
             for ids, side in zip(model.encode_batch(texts), sides, strict=True):
                 streams[side].file.write(np.array([*ids, model.end], dtype).tobytes())
                 streams[side].lengths.append(len(ids) + 1)
@@ -256,7 +256,7 @@ def _write_split(
     return SplitEntry(documents=len(lengths), tokens=int(lengths.sum()), rows=packing.rows, shards=shards)
 
 
-def _batches(texts: Iterator[str], sides: Sequence[bool]) -> Iterator[tuple[list[str], list[bool]]]:
+def _batches(texts: Iterator[str], sides: npt.NDArray[np.bool_]) -> Iterator[tuple[list[str], list[bool]]]:
     """Documents of about `BATCH_BYTES` together, and on which side of the split each is."""
     batch: list[str] = []
     held, first = 0, 0
@@ -264,8 +264,8 @@ def _batches(texts: Iterator[str], sides: Sequence[bool]) -> Iterator[tuple[list
         batch.append(text)
         held += len(text)
         if held >= BATCH_BYTES:
-            yield batch, list(sides[first : first + len(batch)])
+            yield batch, sides[first : first + len(batch)].tolist()
             first += len(batch)
             batch, held = [], 0
     if batch:
-        yield batch, list(sides[first:])
+        yield batch, sides[first:].tolist()

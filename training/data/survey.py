@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 import numpy as np
@@ -47,7 +47,7 @@ class _Count:
 
     documents: int = 0
     bytes: int = 0
-    skipped: int = field(default=0)
+    skipped: int = 0
 
 
 def survey(sources: Sequence[DocumentSource], *, lenient: bool, progress: Progress) -> Survey:
@@ -78,7 +78,7 @@ def survey(sources: Sequence[DocumentSource], *, lenient: bool, progress: Progre
 
 def documents(sources: Sequence[DocumentSource], found: Survey) -> Iterator[str]:
     """The documents that were surveyed, again. Raises TrainingError where a source has changed since."""
-    expected = iter(found.hashes.tolist())
+    expected = map(int, found.hashes)
     for source in sources:
         for document in source.read():
             if isinstance(document, str) and (text := scalar_text(document)):

@@ -43,7 +43,7 @@ def test_the_number_of_hosts_changes_nothing(tmp_path: Path, hosts: list[int]) -
     assert sorted(seen) == list(range(16))
 
 
-@pytest.mark.parametrize("hosts", [3, 8])
+@pytest.mark.parametrize("hosts", [0, 3, 8])
 def test_a_batch_that_does_not_divide_is_refused(tmp_path: Path, hosts: int) -> None:
     source = BatchSource(reading(write_rows(tmp_path / "a", 16)), 0, 4)
     with pytest.raises(

@@ -132,6 +132,8 @@ def test_a_place_that_holds_something_else_is_left_alone(tmp_path: Path) -> None
         prepare([documents(TEXTS)], tmp_path, recipe=SMALL, replace=True)
     with pytest.raises(TrainingError, match=r"note\.txt: is no folder; name another"):
         prepare([documents(TEXTS)], tmp_path / "note.txt", recipe=SMALL)
+    with pytest.raises(TrainingError, match="cannot be read: File name too long"):
+        prepare([documents(TEXTS)], tmp_path / ("x" * 300), recipe=SMALL)
     with pytest.raises(TrainingError, match="data is prepared on a disk"):
         prepare([documents(TEXTS)], Path("gs://bucket/data"), recipe=SMALL)
     (tmp_path / "empty").mkdir()
