@@ -57,6 +57,7 @@ def go_on(world: World, request: Request) -> Answer:
     """A chunk, or a question about what has come."""
     with world.lock:
         session = world.uploads.get(request.query.get("upload_id", ""))
+    with session.lock:
         if session.refusal is not None:
             raise session.refusal
         if session.made is not None:
@@ -68,7 +69,8 @@ def go_on(world: World, request: Request) -> Answer:
             _take(session, given, request)
         if given.total is None or len(session.data) < given.total or not request.complete:
             return _status(session)
-        return _finish(world, session, request)
+        with world.lock:
+            return _finish(world, session, request)
 
 
 def cancel(world: World, request: Request) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ class Session:
     """The metadata of the object to be."""
     announced: int | None = None
     """The size that the client has told."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Of what follows; whoever needs the lock of the world too takes it after this one."""
     data: bytearray = field(default_factory=bytearray)
     crc32c: int = 0
     md5: Any = field(default_factory=lambda: hashlib.md5(usedforsecurity=False))
@@ -47,7 +50,7 @@ class Session:
 
 @final
 class Uploads:
-    """All of them, changed under the lock of the world."""
+    """All of them. Which there are changes under the lock of the world."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}

@@ -16,8 +16,12 @@ import tensorstore as ts
 from google.api_core.exceptions import NotFound, PreconditionFailed
 from google.cloud.storage import Client  # type: ignore[import-untyped]
 
-from tests.google_cloud.object_serving import Storage, environment, served_buckets
+from policies.audit.record import Part
+from tests.google_cloud.object_serving import Storage, add_buckets, environment, served_buckets
+from tests.google_cloud.world import World
+from tests.loopback.conftest import NOW
 from tests.loopback.raw import ask, get, put
+from tests.policies.audit.small_world import collected
 
 ROOT = Path(__file__).parents[2]
 UNIT = 256 * 1024
@@ -176,6 +180,17 @@ def test_many_writers_of_one_number_never_lose_a_step(storage: Storage) -> None:
     for thread in threads:
         thread.join()
     assert get(storage.url, "counter").body == b"120"
+
+
+def test_the_audit_reads_the_heartbeat_that_a_run_has_written() -> None:
+    world = World(now=NOW)
+    add_buckets(world, "runs", labels={"managed-by": "spotrail"})
+    with served_buckets(world=world) as storage:
+        for step in (630, 640):
+            put(storage.url, "kite/heartbeat.json", json.dumps({"run": "kite", "attempt": 2, "step": step}).encode())
+    (beat,) = collected(world).record.items(Part.HEARTBEATS)
+    assert beat["content"] == {"run": "kite", "attempt": 2, "step": 640}
+    assert (beat["name"], beat["updated"]) == ("kite/heartbeat.json", "2026-11-29T12:00:00.000Z")
 
 
 def test_a_store_of_its_own_process() -> None:

@@ -78,7 +78,8 @@ def test_a_resumable_upload_that_is_reset_goes_on(storage: Storage, came: int, k
     session = session_of(begin(storage.url, "x"))
     storage.world.fail(Fault(kind=FaultKind.UPLOAD_RESET, object="x", bytes=came, times=1))
     with pytest.raises(BROKEN):
-        send(storage.url, session, LONG)
+        send(storage.url, session, LONG, f"bytes 0-{len(LONG) - 1}/{len(LONG)}")
+    assert storage.names("runs") == [], "though all of it came"
     status = send(storage.url, session, b"", "bytes */*")
     assert status.headers.get("range") == (kept and f"bytes=0-{kept - 1}")
     start = kept or 0
