@@ -40,6 +40,7 @@ https://github.com/hashicorp/terraform-provider-google/issues/24451 (a token tha
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
@@ -134,11 +135,6 @@ class ModelVolumeArgs:
         """Model and first digits of the digest: `llama-3f9a1b2c`."""
         return volume_name(self.model, self.manifest_sha256)
 
-    @property
-    def token(self) -> str:
-        """Suffix of the executions' names."""
-        return self.manifest_sha256[:DIGEST_SHOWN]
-
 
 @final
 class ModelVolume(pulumi.ComponentResource):
@@ -222,7 +218,7 @@ class ModelVolume(pulumi.ComponentResource):
             name=cloud_name(args.site.env, args.version, step),
             location=args.site.region,
             template=gcp.cloudrunv2.JobTemplateArgs(template=task, task_count=1, parallelism=1, labels=labels),
-            run_execution_token=args.token,
+            run_execution_token=_new_token(args.manifest_sha256),
             deletion_protection=False,
             labels=labels,
             opts=pulumi.ResourceOptions(
@@ -271,6 +267,12 @@ def staging_environment(staging: Staging, size_gib: int) -> Mapping[str, str]:
         fill_environment.BOOT_GIB: str(staging.hydrator_boot_gib),
         fill_environment.ZONE: staging.zone,
     }
+
+
+def _new_token(digest: str) -> str:
+    """End of the name of an execution: another with every `up`, since Google may still know the execution of a job that
+    has just been deleted. A preview runs nothing, and shows the same each time."""
+    return digest[:DIGEST_SHOWN] if pulumi.runtime.is_dry_run() else secrets.token_hex(DIGEST_SHOWN // 2)
 
 
 def _warn(job: gcp.cloudrunv2.Job, name: str, urn: str, conditions: Sequence[Mapping[str, str]] | None) -> None:

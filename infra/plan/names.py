@@ -65,7 +65,7 @@ def snapshot_name(env: str, model: str, digest: str) -> str:
 
 
 def execution_name(env: str, model: str, digest: str, step: str) -> str:
-    """Name of the execution of a hydration job, `fill` or `clean`: the job's, and the digest as its token."""
+    """Name of an execution of a hydration job, `fill` or `clean`: the job's, and a token as long as this one."""
     return cloud_name(env, volume_name(model, digest), step, digest[:DIGEST_SHOWN])
 
 

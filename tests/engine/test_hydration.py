@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from policies.audit.record import Part
 from tests.engine.conftest import NOW, Standing
+from tests.engine.interruption import pending
 from tests.engine.stand import Stand, language_host, served_at
 from tests.google_cloud.world import World
 
@@ -102,7 +105,7 @@ def test_a_killed_fill_is_in_the_way_until_its_job_is_deleted(standing: Standing
 
 
 def kill_while_it_fills(stand: Stand, world: World) -> None:
-    """An `up` whose CLI is killed when the job exists and its execution goes on."""
+    """An `up` that is interrupted, and killed when nothing is left of it but a job whose execution goes on."""
     environment = {**os.environ, **stand.environment, "SPOTRAIL_FAULTS": json.dumps(fault(FILL, "endless-execution"))}
     order = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive", "--stack", stand.name]
     with language_host(stand.folder) as port:
@@ -111,10 +114,16 @@ def kill_while_it_fills(stand: Stand, world: World) -> None:
             order, cwd=stand.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            end = time.monotonic() + _SECONDS
-            while f"{JOBS}/dev-{FILL}" not in world.records and time.monotonic() < end:
-                time.sleep(0.1)
-            assert f"{JOBS}/dev-{FILL}" in world.records, "the fill was not begun"
+            wait(lambda: f"{JOBS}/dev-{FILL}" in world.records, "the fill was not begun")
+            command.send_signal(signal.SIGINT)
+            wait(lambda: pending(stand) == {FILL: "creating"}, "something else was not ended")
         finally:
             command.kill()
             command.wait(_SECONDS)
+
+
+def wait(reached: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + _SECONDS
+    while not reached():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.1)

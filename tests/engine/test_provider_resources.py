@@ -414,6 +414,9 @@ def test_a_job_with_a_token_runs_once_when_it_is_made(client: Client, world: Wor
     assert len(world.items(Part.DISKS)) == 1
     with refused(r"(?s)has failed: exit code 1\. .*disks/d' already exists"):
         client.update(made, {"runExecutionToken": "twice"})
+    client.delete(made)
+    with refused("executions/j-once' already exists"):
+        client.create(JOB, job(MAKE_DISK))
 
 
 def test_a_job_without_a_token_does_not_run(client: Client, world: World) -> None:
@@ -425,7 +428,8 @@ def test_a_job_that_fails_is_there_all_the_same(client: Client, world: World) ->
     with pytest.raises(grpc.RpcError, match=r"exit code 3\. Its log ends with: no model") as raised:
         client.create(JOB, job("echo no model >&2; exit 3"))
     assert half_made(raised.value).id == "projects/acme-tpu-dev/locations/us-central1/jobs/j"
-    assert list(world.records) == ["projects/acme-tpu-dev/locations/us-central1/jobs/j"]
+    path = "projects/acme-tpu-dev/locations/us-central1/jobs/j"
+    assert list(world.records) == [path, f"{path}/executions/j-once"]
 
 
 def test_a_job_tries_again_as_often_as_it_may(client: Client, world: World) -> None:

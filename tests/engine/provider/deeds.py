@@ -69,12 +69,21 @@ def _half_made(cloud: Cloud, token: str, clear: Mapping[str, Any], fault: FaultK
     if token == GROUP and fault is FaultKind.NO_CAPACITY and clear.get("waitForInstances"):
         return f"Error waiting for instances to become stable: {_exhausted(clear['project'], clear['zone'])}"
     if token == JOB and clear.get("runExecutionToken"):
-        if fault is FaultKind.ENDLESS_EXECUTION:
-            time.sleep(_HOUR)
-        failed = execution.run(cloud, clear, fails=fault is FaultKind.FAILED_EXECUTION)
-        cloud.update(path, {"executionCount": 1, "terminalCondition": execution.condition(failed)})
-        return failed
+        return _execute(cloud, clear, fault, path)
     return ""
+
+
+def _execute(cloud: Cloud, job: Mapping[str, Any], fault: FaultKind | None, path: str) -> str:
+    """Run the job at `path`; what went wrong, empty where nothing did. The name of an execution outlives its job."""
+    try:
+        cloud.create(f"{path}/executions/{job['name']}-{job['runExecutionToken']}", {})
+    except GoogleError as error:
+        return str(error)
+    if fault is FaultKind.ENDLESS_EXECUTION:
+        time.sleep(_HOUR)
+    failed = execution.run(cloud, job, fails=fault is FaultKind.FAILED_EXECUTION)
+    cloud.update(path, {"executionCount": 1, "terminalCondition": execution.condition(failed)})
+    return failed
 
 
 def read(
@@ -137,7 +146,7 @@ def update(cloud: Cloud, change: Update, fault: FaultKind | None) -> dict[str, W
             sent["disks"] = [disk for disk in after["disks"] if not disk.get("boot")]
     item = cloud.update(path, sent)
     runs = change.token == JOB and bool(sent.get("runExecutionToken"))
-    if runs and (failed := execution.run(cloud, _clear(change.new), fails=fault is FaultKind.FAILED_EXECUTION)):
+    if runs and (failed := _execute(cloud, _clear(change.new), fault, path)):
         raise ProviderError(failed)
     return _outputs(change.token, change.id, path, change.new, item)
 
