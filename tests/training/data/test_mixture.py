@@ -111,6 +111,14 @@ def test_counters_have_64_bits() -> None:
         assert abs(mine[0] - share * row) < BLOCK
 
 
+def test_the_order_is_pinned_so_that_a_run_can_go_on_under_a_later_version() -> None:
+    sources, numbers = one_stage((0.6, 0.3, 0.1)).locate(10**12 + 7, 12)
+    assert sources.tolist() == [0, 0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0]
+    assert (numbers[sources == 0] - 6 * 10**11).tolist() == list(range(5, 13))
+    assert (numbers[sources == 1] - 3 * 10**11).tolist() == [2, 3, 4]
+    assert numbers[sources == 2].tolist() == [10**11]
+
+
 def test_a_cut_of_the_run_does_not_change_it() -> None:
     mixture = one_stage((0.5, 0.3, 0.2))
     whole = mixture.locate(10**9, 300)

@@ -37,6 +37,12 @@ def test_one_position_alone_is_what_it_is_among_others() -> None:
         assert permute(np.array([position]), n, key).tolist() == [together[position]]
 
 
+def test_the_order_is_pinned_so_that_a_run_can_go_on_under_a_later_version() -> None:
+    key = epoch_key(0, "a", 0)
+    assert permute(np.arange(10), 10, key).tolist() == [9, 6, 5, 4, 1, 3, 8, 2, 7, 0]
+    assert permute(np.array([0, 1, 2**33]), 2**33 + 5, key).tolist() == [4_213_458_915, 957_748_845, 8_051_411_894]
+
+
 def test_seeds_sources_and_epochs_give_unrelated_orders() -> None:
     n = 1000
     keys = [epoch_key(seed, source, epoch) for seed in (0, 1) for source in ("a", "b") for epoch in (0, 1, 2)]

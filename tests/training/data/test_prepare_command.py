@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +34,30 @@ def test_pydoc_is_prepared_and_told(tmp_path: Path) -> None:
     assert not first.stderr
     again = ran("--corpus", "pydoc", "--out", out, *SMALL)
     assert again.stdout.startswith(f"{out}: already prepared, and every byte checked\n")
+
+
+def test_a_bar_for_each_phase_is_shown_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    script = "from training.commands.prepare import command; command.main()"
+    command_line = [sys.executable, "-c", script, "--corpus", "pydoc", "--out", str(tmp_path / "out"), *SMALL]
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        seen = read_terminal(ours)
+        assert process.stdout is not None
+        assert process.stdout.read().startswith(f"{tmp_path / 'out'}: prepared")
+    for phase in ("reading", "training the tokenizer", "tokenizing", "packing"):
+        assert phase in seen
+    assert seen.count("100%") >= 4
+
+
+def read_terminal(ours: int) -> str:
+    """What a program wrote to its terminal, until it ended."""
+    seen = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(ours, 1 << 16):
+            seen += part
+    os.close(ours)
+    return seen.decode()
 
 
 def test_json_is_all_that_stands_on_standard_output(tmp_path: Path) -> None:
