@@ -27,8 +27,8 @@ exists would be filled once more.
 Two things can come between. A `pulumi refresh` (or `up --refresh`) makes Pulumi forget the errors; then a warning says
 what job has failed and how to replace it by hand. And an `up` that is killed, or interrupted twice, while a job runs
 leaves a job of which Pulumi knows nothing but that it was about to make it. Its execution goes on; the next `up` is
-refused by its name, which is what keeps two fills from one disk. Delete the job, which ends the execution, clear the
-pending operation (`pulumi refresh --clear-pending-creates`), then `up`: a fill first removes what another has left.
+refused by its name, which is what keeps two fills from one disk. Cancel the execution (the script then removes what it
+made), delete the job, then `up`: a fill first removes what another has left.
 Source: https://www.pulumi.com/registry/packages/gcp/api-docs/cloudrunv2/job/,
 https://cloud.google.com/compute/docs/disks/hyperdisks,
 https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/cloudrunv2/Job.yaml (a job whose creation
