@@ -188,7 +188,7 @@ class Checkpointer:
         if not self._hosts.first:
             if attempt is None:
                 raise CheckpointError("several hosts need one name for their attempt; give it to each of them")
-            return lease.Lease(run=run, attempt=check_attempt(attempt), epoch=0)
+            return lease.Lease(run=run, attempt=check_attempt(attempt), holder="", epoch=0)
         return lease.acquire(
             self._store, run, attempt, start_over=start_over, before=lambda: _greatest_epoch(self._store, run)
         )

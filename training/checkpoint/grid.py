@@ -8,16 +8,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """First and one past the last index along each axis."""
-CHUNK_BYTES: Final = 16 << 20
+CHUNK_BYTES = 16 << 20
 """The most that a chunk has: large enough for the rate of an object store, small enough to be tried again."""
 
 
-def chunk_shape(shape: Sequence[int], itemsize: int, limit: int = CHUNK_BYTES) -> tuple[int, ...]:
+def chunk_shape(shape: Sequence[int], itemsize: int, limit: int | None = None) -> tuple[int, ...]:
     """The shape of a chunk: at least one element, and the pieces of an axis as even as they go."""
+    limit = CHUNK_BYTES if limit is None else limit
     chunk = [max(1, size) for size in shape]
     for axis, size in enumerate(chunk):
         rest = itemsize * math.prod(chunk[axis + 1 :])

@@ -8,6 +8,7 @@ somebody has emptied makes a run forget how far it was.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
@@ -27,6 +28,8 @@ class Lease:
 
     run: str
     attempt: str
+    holder: str
+    """Drawn at random by the process that took it: two attempts of one name are told apart."""
     epoch: int
     """Counts the attempts of the run, from 1."""
     floor: int = 0
@@ -35,7 +38,7 @@ class Lease:
     """The folders of the complete checkpoints since then that this run has made and not deleted."""
 
     def content(self) -> bytes:
-        names = ("run", "attempt", "epoch", "floor", "committed")
+        names = ("run", "attempt", "holder", "epoch", "floor", "committed")
         return sealed({name: getattr(self, name) for name in names})
 
 
@@ -58,12 +61,14 @@ def acquire(
     that was committed aside, for good.
     """
 
+    holder = secrets.token_hex(8)
+
     def taken(lease: Lease | None) -> Lease:
         epoch = (lease.epoch if lease else before()) + 1
         committed = () if lease is None or start_over else lease.committed
         floor = epoch if start_over else (lease.floor if lease else 0)
         name = check_attempt(str(epoch) if attempt is None else attempt)
-        return Lease(run=run, attempt=name, epoch=epoch, floor=floor, committed=committed)
+        return Lease(run=run, attempt=name, holder=holder, epoch=epoch, floor=floor, committed=committed)
 
     return _changed(store, run, taken)
 
@@ -86,7 +91,7 @@ def commit(
 
 
 def _held(found: Lease | None, held: Lease) -> Lease:
-    if found is None or found.epoch != held.epoch or found.attempt != held.attempt:
+    if found is None or found.holder != held.holder:
         now = f"attempt {found.attempt} of epoch {found.epoch} holds it" if found else "it is gone"
         raise LeaseLostError(
             f"attempt {held.attempt} of run {held.run} has lost its lease ({now}): it commits nothing more"
@@ -95,19 +100,22 @@ def _held(found: Lease | None, held: Lease) -> Lease:
 
 
 def _changed(store: AbstractStore, run: str, change: Callable[[Lease | None], Lease]) -> Lease:
-    """Read, change and write; again where somebody else was faster."""
+    """Read, change and write; again where somebody else was faster. A write whose answer was lost is seen."""
+    written: Lease | None = None
     for left in reversed(range(_TRIES)):
         lease, generation = _read(store, run)
-        wanted = change(lease)
-        if wanted == lease:
-            return wanted
+        if lease is not None and lease == written:
+            return lease
+        written = change(lease)
+        if written == lease:
+            return written
         try:
-            store.replace(key_of(run), wanted.content(), generation)
+            store.replace(key_of(run), written.content(), generation)
         except ChangedError:
             if not left:
                 raise
         else:
-            return wanted
+            return written
     raise AssertionError("the last try returns or raises")
 
 

@@ -18,7 +18,7 @@ from jaxtyping import PyTree
 from training.checkpoint.errors import CheckpointError
 from training.checkpoint.grid import Box, box_of, whole
 
-_INTEGERS: Final = ("bool", "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64")
+_INTEGERS: Final = ("bool", "int4", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS: Final = ("bfloat16", "float16", "float32", "float64", "complex64", "complex128")
 _SMALL_FLOATS: Final = (
     "float8_e4m3fn",

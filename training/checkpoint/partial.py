@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 from training.checkpoint.discovery import Found, Root
 from training.checkpoint.documents import DamagedError
 from training.checkpoint.errors import CheckpointError, NotThereError
-from training.checkpoint.restoring import _leaf, _records, _Saved
+from training.checkpoint.restoring import SavedArray, read_leaf, records_of
 from training.checkpoint.store import open_store
 from training.checkpoint.verification import problems, read_manifest
 from training.fingerprint import compare_trees
@@ -45,10 +45,11 @@ def restore_part(found: Found, like: PyTree, at: str) -> PyTree:
     different = compare_trees(dataclasses.replace(found.manifest, leaves=under), like)
     if different:
         raise CheckpointError(f"{found.url} is of another model:\n  " + "\n  ".join(different[:12]))
-    records = _records(found)
+    records = records_of(found)
     leaves, tree = jax.tree_util.tree_flatten(like)
     specs = (spec for spec in found.manifest.leaves if spec.path.startswith(at))
     read = [
-        _leaf(_Saved(found, spec, records[spec.path]), leaf, None) for spec, leaf in zip(specs, leaves, strict=True)
+        read_leaf(SavedArray(found, spec, records[spec.path]), leaf, None)
+        for spec, leaf in zip(specs, leaves, strict=True)
     ]
     return jax.tree_util.tree_unflatten(tree, read)

@@ -30,7 +30,8 @@ def restore(found: Found, like: PyTree, shardings: PyTree | Sharding | None = No
     """The tree of a checkpoint, and what was said beside it.
 
     `like` has the arrays that are wanted, or their ShapeDtypeStructs; they may have shardings. `shardings` is one for
-    all, or a tree of them. A leaf of numpy comes back in memory, others on devices.
+    all, or a tree of them. A leaf of numpy comes back in memory, as do 64 bits that JAX does not hold; others
+    on devices.
 
     Raises ResumeRefusedError with the paths that differ for another tree than the saved one, DamagedError.
     """
@@ -40,17 +41,17 @@ def restore(found: Found, like: PyTree, shardings: PyTree | Sharding | None = No
         raise ResumeRefusedError(
             f"{found.url} is of another model or optimizer:\n  " + "\n  ".join(different[:_SHOWN]) + more
         )
-    records = _records(found)
+    records = records_of(found)
     leaves, tree = jax.tree_util.tree_flatten(like)
     places = shardings_like(like, shardings)
     read = [
-        _leaf(_Saved(found, spec, records[spec.path]), leaf, place)
+        read_leaf(SavedArray(found, spec, records[spec.path]), leaf, place)
         for spec, leaf, place in zip(found.manifest.leaves, leaves, places, strict=True)
     ]
     return jax.tree_util.tree_unflatten(tree, read), found.meta
 
 
-def _records(found: Found) -> dict[str, list[LeafRecord]]:
+def records_of(found: Found) -> dict[str, list[LeafRecord]]:
     """What all hosts have of each array."""
     records: dict[str, list[LeafRecord]] = {spec.path: [] for spec in found.manifest.leaves}
     for host in range(found.manifest.hosts):
@@ -62,7 +63,7 @@ def _records(found: Found) -> dict[str, list[LeafRecord]]:
 
 
 @final
-class _Saved:
+class SavedArray:
     """One array of a checkpoint."""
 
     def __init__(self, found: Found, spec: LeafSpec, records: Sequence[LeafRecord]) -> None:
@@ -107,20 +108,22 @@ class _Saved:
         return [(box, shared, reader.read(shared)) for box, shared, _ in wanted]
 
 
-def _leaf(saved: _Saved, leaf: Any, place: Sharding | None) -> Any:
+def read_leaf(saved: SavedArray, leaf: Any, place: Sharding | None) -> Any:
+    """One array where it is to lie; `leaf` says whether in memory or on devices. Raises DamagedError, StoreError."""
     spec = saved.spec
     if spec.prng is not None:
         data = jnp.asarray(saved.read_all())
         key = jax.random.wrap_key_data(data, impl=spec.prng)
         return key if place is None else jax.device_put(key, place)
-    if isinstance(leaf, np.ndarray | np.generic):
-        values = saved.read_all()
-        return values if isinstance(leaf, np.ndarray) else values[()]
+    dtype = np.dtype(spec.dtype)
+    if isinstance(leaf, np.ndarray | np.generic) or jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        values = saved.read_all()  # also of 64 bits, which JAX would cut off unless it is told to keep them
+        return values[()] if isinstance(leaf, np.generic) else values
     sharding = SingleDeviceSharding(jax.local_devices()[0]) if place is None else place
     indices = sharding.addressable_devices_indices_map(spec.shape).values()
     shards = saved.read(sorted({_box(index, spec.shape) for index in indices}))
     return jax.make_array_from_callback(
-        spec.shape, sharding, lambda index: shards[_box(index, spec.shape)], dtype=np.dtype(spec.dtype)
+        spec.shape, sharding, lambda index: shards[_box(index, spec.shape)], dtype=dtype
     )
 
 

@@ -88,10 +88,7 @@ def stage(leaves: Sequence[Leaf], arena: Arena, workers: Workers) -> tuple[Stage
     plans = [_plan(leaf.spec, tuple(box for box, _ in leaf.shards)) for leaf in leaves]
     arena.reset(sum(plan.size for plan in plans))
     staged = tuple(plan.staged(leaf.spec, arena) for plan, leaf in zip(plans, leaves, strict=True))
-    copies = [
-        lambda plan=plan, leaf=leaf, into=into: plan.copy(leaf, into)  # type: ignore[misc]
-        for plan, leaf, into in zip(plans, leaves, staged, strict=True)
-    ]
+    copies = [functools.partial(plan.copy, leaf, into) for plan, leaf, into in zip(plans, leaves, staged, strict=True)]
     workers.each(lambda copy: copy(), copies)
     return staged
 
@@ -149,7 +146,8 @@ class _Plan:
 
 
 @functools.lru_cache(maxsize=4096)
-def _planned(shape: tuple[int, ...], itemsize: int, shards: tuple[Box, ...]) -> _Plan:
+def planned(shape: tuple[int, ...], itemsize: int, shards: tuple[Box, ...]) -> _Plan:
+    """The plan; worked out once, since every save of a run asks for the same ones."""
     chunk = chunk_shape(shape, itemsize)
     found: dict[tuple[int, ...], list[Box]] = {}
     moves = []
@@ -171,4 +169,4 @@ def _planned(shape: tuple[int, ...], itemsize: int, shards: tuple[Box, ...]) -> 
 
 
 def _plan(spec: LeafSpec, shards: tuple[Box, ...]) -> _Plan:
-    return _planned(spec.shape, np.dtype(spec.dtype).itemsize, shards)
+    return planned(spec.shape, np.dtype(spec.dtype).itemsize, shards)

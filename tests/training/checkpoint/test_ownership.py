@@ -1,0 +1,205 @@
+"""Nobody deletes or overwrites what is not his, and nobody goes back in silence."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.training.checkpoint.faulty_store import FaultyStore
+from tests.training.checkpoint.trees import small_tree
+from training.checkpoint import lease
+from training.checkpoint.checkpointer import Checkpointer
+from training.checkpoint.discovery import find_newest_valid
+from training.checkpoint.errors import CheckpointError, LeaseLostError, SaveFailedError, StoreError
+from training.checkpoint.local_store import LocalStore
+from training.checkpoint.names import parsed
+from training.checkpoint.retention import Retention
+
+
+def save(root: Path, *steps: int, run: str = "r", keep: int = 10) -> None:
+    with Checkpointer(root, run=run, retention=Retention(keep_last=keep)) as checkpointer:
+        for step in steps:
+            checkpointer.save(step, small_tree(step), {})
+
+
+def folders(root: Path) -> set[str]:
+    return {path.name for path in root.iterdir() if path.is_dir()}
+
+
+def test_a_cleaner_deletes_only_what_its_run_has_provably_made(tmp_path: Path) -> None:
+    save(tmp_path, 100)
+    save(tmp_path, 50, run="other")
+    (tmp_path / "00000050-1/MANIFEST.json").unlink()  # a copy by a tool that left the marker out
+    save(tmp_path, 200)
+    (tmp_path / "00000200-2/MANIFEST.json").unlink()
+    lease_file = tmp_path / "LEASE-r.json"
+    held = lease.read_lease(LocalStore(tmp_path), "r")
+    assert held is not None
+    lease.commit(LocalStore(tmp_path), held, drop=frozenset({"00000200-2"}))  # never committed, that is
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.txt").write_text("mine")
+    (tmp_path / "best").symlink_to("00000100-1")
+    (tmp_path / "200.tmp").mkdir()
+    shutil.copytree(tmp_path / "00000200-2", tmp_path / "00000150-9")  # another name than its owner says
+    with Checkpointer(tmp_path, run="r") as checkpointer:
+        checkpointer.wait()
+    assert folders(tmp_path) == {"00000100-1", "00000050-1", "00000150-9", "notes", "best", "200.tmp"}
+    assert lease_file.exists()
+    found = find_newest_valid(tmp_path, "r")
+    assert found is not None
+    assert found.step == 100
+    assert [line.split(str(tmp_path))[-1] for line in found.skipped] == ["/00000150-9 is incomplete or foreign"]
+    assert find_newest_valid(tmp_path, "other", start_over=True) is None
+
+
+def test_a_folder_that_was_moved_is_restored_from_and_not_cleaned(tmp_path: Path) -> None:
+    save(tmp_path / "old", 1, 2, 3)
+    (tmp_path / "old").rename(tmp_path / "new")
+    save(tmp_path / "new", 4, keep=1)
+    assert folders(tmp_path / "new") == {"00000001-1", "00000002-1", "00000003-1", "00000004-2"}
+
+
+def test_runs_in_one_folder_keep_to_themselves(tmp_path: Path) -> None:
+    save(tmp_path, 1, 2, 3, run="a")
+    save(tmp_path, 7, 8, run="b", keep=1)
+    assert folders(tmp_path) == {"00000001-1", "00000002-1", "00000003-1", "00000008-1"}
+    assert [found.step for run in "ab" if (found := find_newest_valid(tmp_path, run))] == [3, 8]
+    assert find_newest_valid(tmp_path, "c") is None
+    newest = find_newest_valid(tmp_path, None)
+    assert newest is not None
+    assert newest.manifest.run == "b"
+
+
+def test_retention_over_attempts(tmp_path: Path) -> None:
+    save(tmp_path, 980, 990, 1000, keep=2)
+    with Checkpointer(tmp_path, run="r", retention=Retention(keep_last=2, keep_every=1000)) as checkpointer:
+        for step in range(1010, 1210, 10):
+            checkpointer.save(step, small_tree(step), {})
+    assert folders(tmp_path) == {"00001000-1", "00001190-2", "00001200-2"}
+
+
+def test_a_zombie_commits_nothing_once_the_next_attempt_has_begun(tmp_path: Path) -> None:
+    zombie = Checkpointer(tmp_path, run="r")
+    zombie.save(100, small_tree(100), {})
+    zombie.wait()
+    with Checkpointer(tmp_path, run="r") as heir:
+        zombie.save(300, small_tree(300), {})
+        with pytest.raises(LeaseLostError, match=r"attempt 1 of run r has lost its lease \(attempt 2 of epoch 2"):
+            zombie.wait()
+        with pytest.raises(LeaseLostError):
+            zombie.commit_now(301, small_tree(301), {}, deadline_seconds=10)
+        heir.save(200, small_tree(200), {})
+    zombie.close()
+    found = find_newest_valid(tmp_path, "r")
+    assert found is not None
+    assert found.prefix == "00000200-2"
+
+
+def test_a_zombie_is_stopped_between_its_arrays_and_its_manifest(tmp_path: Path) -> None:
+    store = FaultyStore(LocalStore(tmp_path))
+    heirs = []
+
+    def inherit(number: int, verb: str, key: str) -> None:
+        if key == "00000300-1/PART-0.json":
+            heirs.append(Checkpointer(tmp_path, run="r"))
+
+    store.before = inherit
+    zombie = Checkpointer(store, run="r")
+    zombie.save(300, small_tree(300), {})
+    with pytest.raises(LeaseLostError):
+        zombie.close()
+    assert not (tmp_path / "00000300-1/MANIFEST.json").exists()
+    heirs[0].close()
+
+
+def test_two_processes_under_one_attempt_do_not_mix(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    with Checkpointer(tmp_path, run="r", attempt="1") as second:
+        second.save(1, small_tree(99), {})
+        with pytest.raises(SaveFailedError, match=r"00000001-1/OWNER.json is there already with other bytes"):
+            second.wait()
+    found = find_newest_valid(tmp_path, "r")
+    assert found is not None
+    assert found.manifest.epoch == 1
+
+
+def test_a_lost_lease_file_makes_no_attempt_begin_again_at_one(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    for content in (None, b"{}", b"\xff"):
+        path = tmp_path / "LEASE-r.json"
+        path.unlink() if content is None else path.write_bytes(content)
+        with Checkpointer(tmp_path, run="r") as checkpointer:
+            assert checkpointer.attempt == "3"
+            checkpointer.wait()
+        held = lease.read_lease(LocalStore(tmp_path), "r")
+        assert held is not None
+        assert held.committed == ("00000001-1", "00000002-2"), "what earlier attempts committed is taken over"
+        assert find_newest_valid(tmp_path, "r") is not None
+
+
+def test_of_two_roots_the_newest_of_both_is_taken(tmp_path: Path) -> None:
+    us, eu = tmp_path / "us", tmp_path / "eu"
+    save(us, 100, 200)
+    save(eu, 150)
+    for roots in ([us, eu], [eu, us]):
+        found = find_newest_valid(roots, "r")
+        assert found is not None
+        assert found.url == f"{us}/00000200-1"
+
+
+def test_a_root_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
+    save(tmp_path / "eu", 150)
+
+    class Away(FaultyStore):
+        def folders(self) -> tuple[str, ...]:
+            raise StoreError(f"{self.url} cannot be listed: it is away")
+
+    away = Away(LocalStore(tmp_path / "us"))
+    with pytest.raises(StoreError, match=r"us cannot be listed: it is away"):
+        find_newest_valid([tmp_path / "eu", away], "r")
+
+
+def test_a_listing_that_lags_behind_hides_nothing(tmp_path: Path) -> None:
+    save(tmp_path, 100, 200)
+    store = FaultyStore(LocalStore(tmp_path))
+    store.listed = lambda folders: tuple(name for name in folders if "200" not in name)
+    found = find_newest_valid(store, "r")
+    assert found is not None
+    assert found.step == 200
+    with Checkpointer(store, run="r", retention=Retention(keep_last=1)) as checkpointer:
+        checkpointer.save(300, small_tree(300), {})
+    assert folders(tmp_path) == {"00000300-2"}
+
+
+def test_a_committed_one_that_is_gone_is_missed(tmp_path: Path) -> None:
+    save(tmp_path, 100, 200)
+    shutil.rmtree(tmp_path / "00000200-1")
+    found = find_newest_valid(tmp_path, "r", quarantine=False)
+    assert found is not None
+    assert found.step == 100
+    assert found.skipped == (f"{tmp_path}/00000200-1: it was committed, and its manifest is missing",)
+
+
+def test_attempts_are_told_apart_by_number(tmp_path: Path) -> None:
+    for attempt in range(1, 11):
+        with Checkpointer(tmp_path, run="r") as checkpointer:
+            assert checkpointer.attempt == str(attempt)
+            if attempt in (2, 10):
+                checkpointer.save(5, small_tree(attempt), {})
+    found = find_newest_valid(tmp_path, "r")
+    assert found is not None
+    assert found.prefix == "00000005-10"
+
+
+@pytest.mark.parametrize("name", ["200.tmp", "notes", "0000100-1", "00000100", "00000100-", "000000100-1", "a-1"])
+def test_what_is_no_name_of_a_checkpoint(name: str) -> None:
+    assert parsed(name) is None
+
+
+@pytest.mark.parametrize(("run", "attempt"), [("a/b", None), ("", None), ("r", "a/b"), ("r", "-x"), ("r", "x" * 41)])
+def test_names_that_make_no_folder(run: str, attempt: str | None, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"use 1 to (63|40) letters"):
+        Checkpointer(tmp_path, run=run, attempt=attempt)
