@@ -20,7 +20,7 @@ from policies.audit.record import Part
 from tests.google_cloud.object_serving import Storage, add_buckets, environment, served_buckets
 from tests.google_cloud.world import World
 from tests.loopback.conftest import NOW
-from tests.loopback.raw import ask, get, put
+from tests.loopback.raw import OBJECTS, ask, get, put
 from tests.policies.audit.small_world import collected
 
 ROOT = Path(__file__).parents[2]
@@ -180,6 +180,24 @@ def test_many_writers_of_one_number_never_lose_a_step(storage: Storage) -> None:
     for thread in threads:
         thread.join()
     assert get(storage.url, "counter").body == b"120"
+
+
+@pytest.mark.parametrize("verb", ["PUT", "GET", "PATCH", "DELETE"])
+def test_what_is_asked_while_the_world_changes_waits(storage: Storage, verb: str) -> None:
+    put(storage.url, "x", b"old")
+    ask_it = {
+        "PUT": lambda: put(storage.url, "x", b"new"),
+        "GET": lambda: get(storage.url, "x"),
+        "PATCH": lambda: ask(storage.url, "PATCH", f"{OBJECTS}/x", body="{}"),
+        "DELETE": lambda: ask(storage.url, "DELETE", f"{OBJECTS}/x"),
+    }[verb]
+    thread = threading.Thread(target=ask_it)
+    with storage.world.lock:
+        thread.start()
+        thread.join(timeout=0.2)
+        assert thread.is_alive()
+        assert storage.read("runs", "x") == b"old"
+    thread.join()
 
 
 def test_the_audit_reads_the_heartbeat_that_a_run_has_written() -> None:
