@@ -2,17 +2,25 @@
 
 Where nothing is said, Google provisions a Hyperdisk Balanced disk above its free baseline, by its size, and bills the
 difference on every host of a fleet.
+
+Its labels are those of the machine when it was made: Google's provider would make the machine anew to change them, and
+what runs on it is worth more than the owner's name on a disk. So whoever has one ignores their changes.
 Source: https://cloud.google.com/compute/docs/disks/hyperdisks and policies/hardware/disks.csv
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import pulumi_gcp as gcp
 
 from policies.hardware.disks import Performance, disk_type
+
+LABELS_OF_INSTANCE: Final = "bootDisk.initializeParams.labels"
+"""Where an instance has the labels of its boot disk."""
+LABELS_OF_TEMPLATE: Final = "disks[0].labels"
+"""Where a template has them."""
 
 
 @final

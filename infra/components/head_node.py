@@ -17,7 +17,7 @@ from typing import Final, final
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.components.boot_disk import BootDisk
+from infra.components.boot_disk import LABELS_OF_INSTANCE, BootDisk
 from infra.components.network import HOST_TAG, RAY_DASHBOARD_PORT
 from infra.components.site import Site
 from infra.plan.names import cloud_name
@@ -109,7 +109,7 @@ class HeadNode(pulumi.ComponentResource):
             labels=labels,
             allow_stopping_for_update=True,
             deletion_protection=False,
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, ignore_changes=[LABELS_OF_INSTANCE]),
         )
 
 

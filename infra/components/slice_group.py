@@ -7,6 +7,8 @@
 - Repair off: a host that ran its time, or was preempted, would be brought back by the group, past every bound.
 - Update policy OPPORTUNISTIC: the group never exchanges hosts by itself. A new template replaces the group as a whole,
   the old one first, since a slice with two kinds of hosts has no use. Whoever rolls by hand rolls all hosts at once.
+- Labels are given by the group, which can change them, and not only by the template, which cannot: another owner or
+  `ttl` must not cost a slice. The guard goes by what the group gives; hosts that stand keep what they have.
 - A template cannot change and cannot go while a group uses it: Google gets a prefix and makes the name, so that the
   new one stands before the old one goes.
 - `up` does not wait for the hosts: spot capacity comes when it comes, and BULK waits for it at Google's.
@@ -21,6 +23,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.boot_disk import LABELS_OF_TEMPLATE
 from infra.components.head_node import CLOUD_PLATFORM
 from infra.components.network import HOST_TAG
 from infra.components.slice_parts import GVNIC, RESERVATION_KEY, TpuSliceArgs, terms
@@ -52,6 +55,7 @@ def make(name: str, args: TpuSliceArgs, parent: pulumi.Resource) -> gcp.compute.
             max_surge_fixed=0,
             max_unavailable_fixed=plan.shape.hosts,
         ),
+        all_instances_config=gcp.compute.InstanceGroupManagerAllInstancesConfigArgs(labels=args.labels),
         wait_for_instances=False,
         opts=pulumi.ResourceOptions(
             parent=parent,
@@ -92,7 +96,7 @@ def _template(name: str, args: TpuSliceArgs, parent: pulumi.Resource) -> gcp.com
         metadata=args.metadata,
         tags=[HOST_TAG],
         labels=args.labels,
-        opts=pulumi.ResourceOptions(parent=parent),
+        opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["labels", LABELS_OF_TEMPLATE]),
     )
 
 

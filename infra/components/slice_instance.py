@@ -8,6 +8,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.boot_disk import LABELS_OF_INSTANCE
 from infra.components.head_node import CLOUD_PLATFORM
 from infra.components.network import HOST_TAG
 from infra.components.slice_parts import GVNIC, RESERVATION_KEY, TpuSliceArgs, terms
@@ -32,7 +33,12 @@ def make(name: str, args: TpuSliceArgs, parent: pulumi.Resource) -> gcp.compute.
         tags=[HOST_TAG],
         labels=args.labels,
         deletion_protection=False,
-        opts=pulumi.ResourceOptions(parent=parent, delete_before_replace=True, replace_on_changes=["attachedDisks"]),
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            delete_before_replace=True,
+            replace_on_changes=["attachedDisks"],
+            ignore_changes=[LABELS_OF_INSTANCE],
+        ),
     )
 
 

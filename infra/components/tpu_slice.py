@@ -9,11 +9,13 @@ Every slice is bounded. What happens at the end:
   must not bring them back, so its repair is off. It stays as an empty shell that bills nothing;
 - a node of the Cloud TPU API has no such field. Its `ttl` label bounds it: the guard deletes what has outlived it.
 A preempted slice is gone in the same way, and for the same reason: nothing may bring chips back, and with them the
-bill, but a person who runs `pulumi up`: with `--refresh` for an instance or a node, with `--replace` for a group.
+bill, but a person who runs `pulumi up`: with `--refresh` for an instance; with `--replace` for a group, which stays
+empty, and for a node, which stays as PREEMPTED. A refresh sees no difference in either.
 
 A slice changes as a whole. Chips that share a torus cannot be exchanged host by host, and under one quota a slice
 cannot exist twice, so what cannot change in place replaces it, the old one first. A new model volume is such a change:
 the hosts are gone before the volume that they read is, and nobody loses a disk that is mounted.
+Labels change in place in every form.
 A changed startup script alone replaces a group, whose template cannot change, and waits for the next boot elsewhere.
 """
 

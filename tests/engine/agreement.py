@@ -5,7 +5,8 @@ What the offline preview does not know yet may be anything in a state; what it k
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from policies.resources import UNKNOWN, Resource, ResourceSet, Value, has_opaque
@@ -20,7 +21,7 @@ KEPT: Final = (
     "custom_timeouts",
     "import_id",
 )
-"""Options that preview files and states keep as they are. Aliases and deleteBeforeReplace they do not keep."""
+"""Options that preview files and states keep as they are; neither aliases nor deleteBeforeReplace are among them."""
 UNORDERED: Final = ("dependencies", "additional_secret_outputs")
 BOOKKEEPING: Final = "__"
 """Keys of the engine (`__internal`) and of the provider (`__defaults`) among the inputs, which no program gave."""
@@ -50,16 +51,30 @@ def _differences(one: Resource, other: Resource, *, before: bool) -> Iterator[st
     if (one.type, one.name, one.custom) != (other.type, other.name, other.custom):
         yield f"type, name, custom are {one.type, one.name, one.custom} and {other.type, other.name, other.custom}"
     yield from _options(one, other)
-    ignored = set() if before else {path.split(".")[0] for path in one.options.ignore_changes}
-    for key in sorted(one.inputs.keys() | (other.inputs.keys() - _filled_in(other))):
-        if (
-            not key.startswith(BOOKKEEPING)
-            and key not in ignored
-            and not fits(one.inputs.get(key), other.inputs.get(key), before=before)
-        ):
-            yield f"input {key} is {one.inputs.get(key)} offline and {other.inputs.get(key)} under the engine"
+    ours, theirs = (compared(each.inputs, () if before else one.options.ignore_changes) for each in (one, other))
+    for key in sorted(ours.keys() | (theirs.keys() - _filled_in(other))):
+        if not key.startswith(BOOKKEEPING) and not fits(ours.get(key), theirs.get(key), before=before):
+            yield f"input {key} is {ours.get(key)} offline and {theirs.get(key)} under the engine"
     if not one.custom and not before:
         yield from outputs(one.outputs, other.outputs)
+
+
+def compared(inputs: Mapping[str, Value], ignored: Iterable[str]) -> Mapping[str, Value]:
+    """`inputs` without what is at the paths `ignored`: `labels`, `disks[0].labels`."""
+    found: Value = inputs
+    for path in ignored:
+        found = _without(found, [int(step) if step.isdecimal() else step for step in re.findall(r"[^.\[\]]+", path)])
+    return found if isinstance(found, Mapping) else {}
+
+
+def _without(value: Value, path: Sequence[str | int]) -> Value:
+    first, *rest = path
+    if isinstance(value, Mapping):
+        below = {key: _without(inner, rest) if rest and key == first else inner for key, inner in value.items()}
+        return below if rest else {key: inner for key, inner in below.items() if key != first}
+    if isinstance(value, tuple) and rest:
+        return tuple(_without(inner, rest) if place == first else inner for place, inner in enumerate(value))
+    return value
 
 
 def _filled_in(one: Resource) -> set[str]:

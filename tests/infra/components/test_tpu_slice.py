@@ -145,6 +145,15 @@ def test_a_slice_changes_as_a_whole_and_frees_its_name_first(zoo, token: str, re
             assert one.options.delete_before_replace, one.urn
 
 
+def test_no_label_is_worth_a_machine(zoo) -> None:
+    for instance in zoo.of("Instance"):
+        assert instance.options.ignore_changes == ("bootDisk.initializeParams.labels",), instance.urn
+    for template in zoo.of("InstanceTemplate"):
+        assert template.options.ignore_changes == ("labels", "disks[0].labels"), template.urn
+        group = zoo.one("InstanceGroupManager", template.name.removesuffix("-template"))
+        assert group.value("allInstancesConfig", "labels") == template.inputs["labels"]
+
+
 def test_the_model_is_attached_read_only_by_every_form(zoo) -> None:
     instance, node = zoo.one("Instance", "gce8"), zoo.one("V2Vm", "node256")
     template = zoo.one("InstanceTemplate", "gce256-template")
