@@ -15,13 +15,14 @@ from training.sharding import Axis, gather
 
 @final
 class Embedding(eqx.Module):
-    """A vector a token, of variance 1/d_model; scaled by sqrt(d_model) where it enters the residual stream.
+    """A vector a token, with norm 1 in the mean: variance 1/d_model in each channel, and no factor where it enters.
 
-    A tied embedding has two tasks with two scales. As the output it is a projection, whose rows should have norm 1, so
-    that hidden states behind a norm give logits of variance 1. As the input it should have variance 1 in each channel,
-    as what the blocks add to it has: the first norm then divides by no small number, which is what lets gradients spike
-    early in training. Drawing the rows with variance 1/d and scaling the input by sqrt(d) is both. Sources: section 3.4
-    of https://arxiv.org/abs/1706.03762; why it trains stably, https://arxiv.org/abs/2312.16903 ("scaled embed").
+    As the output of a model with tied embeddings it gives logits of variance 1 from hidden states behind a norm, so
+    that a fresh model loses ln V + 1/2. Scaled by sqrt(d_model) as the input, as in section 3.4 of
+    https://arxiv.org/abs/1706.03762, the token just read would outweigh what the blocks add to it, and a tied output
+    would predict it again, by a logit of about sqrt(d_model / 2). GPT-2 and its heirs draw embeddings as small and do
+    not scale them: 0.02 is 1/sqrt(d_model) at 2500 channels. What that asks of the first norm, and what a factor would
+    be good for: https://arxiv.org/abs/2312.16903.
     """
 
     weight: Float[Array, "vocabulary model"]
@@ -33,8 +34,7 @@ class Embedding(eqx.Module):
 
     def __call__(self, tokens: Int[Array, "*tokens"]) -> Float[Array, "*tokens model"]:
         """The vectors of `tokens`; a token outside the vocabulary is NaN, not the last one's vector."""
-        vectors = jnp.take(self.gathered_weight(), tokens, axis=0, mode="fill", fill_value=jnp.nan)
-        return vectors * jnp.asarray(sqrt(self.weight.shape[1]), self.weight.dtype)
+        return jnp.take(self.gathered_weight(), tokens, axis=0, mode="fill", fill_value=jnp.nan)
 
     def gathered_weight(self) -> Float[Array, "vocabulary model"]:
         """The weight as it is used: whole in its channels on every device."""

@@ -13,6 +13,8 @@ FP32_NAMES: Final = frozenset({"a_log", "d_skip", "dt_bias"})
 """Parameters of a decay, where the 8 bits of bf16 would harm what a state remembers long; and skips beside it."""
 FP32_WORDS: Final = frozenset({"decay", "norm", "slope", "slopes"})
 """Words of a name (between underscores) that say the same: `mixer_norm`, `log_decay`."""
+FIXED_NAMES: Final = frozenset({"slopes"})
+"""Numbers that follow from the config and the layer. Their gradient is 0, and no weight decay may move them."""
 
 Path = Sequence[Any]
 """The keys of `jax.tree_util`, from the root of a tree to a leaf."""
@@ -36,6 +38,11 @@ def is_stacked(path: Path) -> bool:
 def keeps_fp32(path: Path) -> bool:
     """Whether the leaf at `path` stays in fp32 whatever the model computes in: norms, decays and their steps."""
     return any(name in FP32_NAMES or not FP32_WORDS.isdisjoint(name.split("_")) for name in names_of(path))
+
+
+def is_trained(path: Path) -> bool:
+    """Whether the leaf at `path` is learned, as all are but the constants of a layer."""
+    return FIXED_NAMES.isdisjoint(names_of(path))
 
 
 def _name_of(key: Any) -> str:
