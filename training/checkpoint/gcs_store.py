@@ -30,6 +30,8 @@ RETRY_SECONDS: Final = 120.0
 """For which a call is tried again."""
 _TIMEOUT: Final = (10.0, 60.0)
 """Seconds to connect, and between two bytes."""
+_DOUBTS: Final = 3
+"""Times that a download must match the checksum that the store has of the object."""
 _CONNECTIONS: Final = 32
 _ADDRESS: Final = re.compile(r"gs://(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(?P<prefix>[^\s]*))?")
 _PASSING: Final = (408, 429, 500, 502, 503, 504)
@@ -120,8 +122,16 @@ class GcsStore(AbstractStore):
         return self._bucket.blob(self._prefix + key)
 
     def _content(self, blob: Any, key: str) -> bytes:
+        # A bit that the line flipped is right the next time; one that the store has is damage, which the caller finds.
+        doubts: list[Exception] = []
+
         def downloaded() -> bytes:
-            content: bytes = blob.download_as_bytes(timeout=_TIMEOUT, retry=None, checksum="auto")
+            checksum = "auto" if len(doubts) < _DOUBTS else None
+            try:
+                content: bytes = blob.download_as_bytes(timeout=_TIMEOUT, retry=None, checksum=checksum)
+            except DataCorruption as error:
+                doubts.append(error)
+                raise
             return content
 
         try:
