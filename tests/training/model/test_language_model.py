@@ -145,8 +145,8 @@ def test_a_fresh_model_predicts_nothing_and_is_scaled_by_its_depth() -> None:
     logits = quick_jit(lambda m, t: m(t))(model, tokens)
     # Logits of variance 1 have a log-sum-exp of ln V + 1/2.
     assert float(jnp.mean(jax.nn.logsumexp(logits, axis=-1))) == pytest.approx(np.log(256) + 0.5, abs=0.2)
-    # Input and output are one matrix, and yet the token just read stands out by about 1: not by sqrt(64 / 2).
-    assert float(jnp.mean(jnp.take_along_axis(logits, tokens[..., None], axis=-1))) == pytest.approx(1, abs=0.7)
+    # Input and output are one matrix, and yet the token just read does not stand out: not by sqrt(64 / 2) = 5.7.
+    assert float(jnp.mean(jnp.take_along_axis(logits, tokens[..., None], axis=-1))) < 2.5
     down = model.blocks[0].feed_forward.down_proj.weight
     assert float(jnp.std(down)) == pytest.approx((96 * 2 * 2) ** -0.5, rel=0.05)
 
