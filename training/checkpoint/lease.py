@@ -90,6 +90,19 @@ def commit(
     return _changed(store, held.run, changed)
 
 
+def forget(store: AbstractStore, run: str, prefix: str) -> None:
+    """Say that a checkpoint is deleted, whoever holds the lease."""
+    if read_lease(store, run) is None:
+        return
+
+    def changed(lease: Lease | None) -> Lease:
+        if lease is None:
+            raise LeaseLostError(f"the lease of run {run} is gone")
+        return replace(lease, committed=tuple(name for name in lease.committed if name != prefix))
+
+    _changed(store, run, changed)
+
+
 def _held(found: Lease | None, held: Lease) -> Lease:
     if found is None or found.holder != held.holder:
         now = f"attempt {found.attempt} of epoch {found.epoch} holds it" if found else "it is gone"

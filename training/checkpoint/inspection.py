@@ -1,0 +1,172 @@
+"""Checkpoints as their user sees them: what is there, whether it is whole, and what may go."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from training.checkpoint import collection, lease
+from training.checkpoint.discovery import Root, find_newest_valid
+from training.checkpoint.documents import DamagedError
+from training.checkpoint.errors import CheckpointError, NotThereError
+from training.checkpoint.local_store import LocalStore
+from training.checkpoint.manifest import Manifest
+from training.checkpoint.names import QUARANTINED, Name, parsed
+from training.checkpoint.owner import owner_of
+from training.checkpoint.store import AbstractStore, open_store
+from training.checkpoint.verification import problems, read_manifest
+
+_THREADS: Final = 8
+
+
+@final
+class State(enum.Enum):
+    """What a folder with the name of a checkpoint is."""
+
+    COMPLETE = "complete"
+    """Its manifest is there and whole; whether its objects are, `verify` says."""
+    DAMAGED = "damaged"
+    QUARANTINED = "quarantined"
+    """A run found it damaged, and stepped over it."""
+    SET_ASIDE = "set aside"
+    """Its run was started over since."""
+    INCOMPLETE = "incomplete or foreign"
+    """It has no manifest: it was not finished, or copied by a tool that left it out."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One checkpoint."""
+
+    prefix: str
+    """Its folder."""
+    step: int
+    attempt: str
+    state: State
+    run: str | None
+    """None where nothing says it."""
+    bytes: int | None
+    created: str | None
+    problems: tuple[str, ...] = ()
+    """What is wrong with it, as far as it was looked at."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--format json`."""
+        return {**vars(self), "state": self.state.value, "problems": list(self.problems)}
+
+
+def listing(root: Root) -> tuple[Entry, ...]:
+    """All checkpoints in a root, by step and attempt. No array is read. Raises CheckpointError, StoreError."""
+    store = _opened(root)
+    named = {prefix: name for prefix in store.folders() if (name := parsed(prefix)) is not None}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = list(pool.map(lambda item: _entry(store, *item), named.items()))
+    floors = {run: _floor(store, run) for run in {entry.run for entry, _ in found if entry.run is not None}}
+    return tuple(sorted((_placed(*each, floors) for each in found), key=lambda entry: (entry.step, entry.prefix)))
+
+
+def verify(root: Root, names: Sequence[str] = ()) -> tuple[Entry, ...]:
+    """Those checkpoints of a root, or all, with every byte read. Raises CheckpointError for an unknown name."""
+    store = _opened(root)
+    return tuple(_verified(store, entry) for entry in _chosen(store, names))
+
+
+def remove(root: Root, names: Sequence[str], *, force: bool = False) -> tuple[Entry, ...]:
+    """Delete checkpoints, whoever made them; gives what they were.
+
+    Raises CheckpointError, before anything is deleted, where one of them is the newest valid one of its run, unless
+    `force`.
+    """
+    store = _opened(root)
+    entries = _chosen(store, names)
+    if not force:
+        for run in sorted({entry.run for entry in entries if entry.run is not None}):
+            _refuse_newest(store, run, names)
+    for entry in entries:
+        if entry.run is not None:
+            lease.forget(store, entry.run, entry.prefix)
+        collection.delete(store, entry.prefix)
+    return entries
+
+
+def _opened(root: Root) -> AbstractStore:
+    store = open_store(root)
+    if isinstance(store, LocalStore) and not store.folder.is_dir():
+        raise CheckpointError(f"there is no folder {store.url}")
+    return store
+
+
+def _refuse_newest(store: AbstractStore, run: str, names: Sequence[str]) -> None:
+    try:
+        newest = find_newest_valid(store, run, quarantine=False)
+    except CheckpointError:
+        return  # none of them is valid
+    if newest is not None and newest.prefix in names:
+        raise CheckpointError(
+            f"{newest.url} is the newest valid checkpoint of run {run}, from which it would go on; --force deletes it "
+            "all the same"
+        )
+
+
+def _chosen(store: AbstractStore, names: Sequence[str]) -> tuple[Entry, ...]:
+    entries = listing(store)
+    known = {entry.prefix: entry for entry in entries}
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known) or 'none'}"
+            raise CheckpointError(f"{store.url} has no checkpoint {name!r}; {hint}")
+    return tuple(known[name] for name in dict.fromkeys(names)) if names else entries
+
+
+def _entry(store: AbstractStore, prefix: str, name: Name) -> tuple[Entry, Manifest | None]:
+    owner = owner_of(store, prefix)
+    manifest, state = None, State.COMPLETE
+    wrong: tuple[str, ...] = ()
+    try:
+        manifest = read_manifest(store, prefix)
+    except NotThereError:
+        state = State.INCOMPLETE
+    except DamagedError as error:
+        state, wrong = State.DAMAGED, (str(error),)
+    if store.read(f"{prefix}/{QUARANTINED}") is not None:
+        state = State.QUARANTINED
+    run = manifest.run if manifest else owner.run if owner else None
+    entry = Entry(
+        prefix=prefix,
+        step=name.step,
+        attempt=name.attempt,
+        state=state,
+        run=run,
+        bytes=manifest.size if manifest else None,
+        created=manifest.created if manifest else None,
+        problems=wrong,
+    )
+    return entry, manifest
+
+
+def _floor(store: AbstractStore, run: str) -> int:
+    held = lease.read_lease(store, run)
+    return held.floor if held else 0
+
+
+def _placed(entry: Entry, manifest: Manifest | None, floors: Mapping[str, int]) -> Entry:
+    if manifest is None or entry.state is not State.COMPLETE or manifest.epoch >= floors[manifest.run]:
+        return entry
+    return replace(entry, state=State.SET_ASIDE)
+
+
+def _verified(store: AbstractStore, entry: Entry) -> Entry:
+    if entry.problems or entry.state is State.INCOMPLETE:
+        return entry
+    try:
+        wrong = problems(store, entry.prefix, read_manifest(store, entry.prefix))
+    except NotThereError:
+        wrong = ("its manifest is missing",)
+    state = State.DAMAGED if wrong and entry.state is not State.QUARANTINED else entry.state
+    return replace(entry, state=state, problems=wrong)

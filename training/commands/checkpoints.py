@@ -1,0 +1,117 @@
+"""`python -m training checkpoints`: what is there, whether it is whole, and what may go."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from training.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from training.checkpoint.inspection import Entry
+
+_FORM = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to say it."
+)
+_ROOT = click.argument("root", metavar="DIR")
+_SHOWN = 5
+
+
+class _Commands(click.Group):
+    """Says what a store fails with in one line."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        from training.checkpoint.errors import StoreError
+
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(ExitCode.BUG)
+
+
+@click.group("checkpoints", cls=_Commands, short_help="List, verify and remove the checkpoints of a run.")
+def command() -> None:
+    """List, verify and remove checkpoints in DIR, a folder or gs://bucket/prefix.
+
+    \b
+    Examples:
+      python -m training checkpoints ls runs/shakespeare/checkpoints
+      python -m training checkpoints verify gs://acme-checkpoints/shakespeare
+      python -m training checkpoints rm runs/shakespeare/checkpoints 00000100-1
+    """
+
+
+@command.command("ls")
+@_ROOT
+@_FORM
+def ls(root: str, form: str) -> None:
+    """List the checkpoints in DIR. No array is read: whether they are whole, `verify` says."""
+    from training.checkpoint.inspection import listing
+
+    _show(listing(root), form, root)
+
+
+@command.command("verify")
+@_ROOT
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_FORM
+def verify(root: str, names: tuple[str, ...], form: str) -> None:
+    """Read every byte of the checkpoints in DIR, or of those named, and hold it against their manifests.
+
+    Nothing is changed. Exit code 1: one of them is damaged. What was never finished is no damage.
+    """
+    from training.checkpoint.inspection import verify as verified
+
+    entries = verified(root, names)
+    _show(entries, form, root)
+    if any(entry.problems for entry in entries):
+        sys.exit(ExitCode.BUG)
+
+
+@command.command("rm")
+@_ROOT
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--force", is_flag=True, help="Also the newest valid one, from which its run would go on.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def rm(root: str, names: tuple[str, ...], force: bool, yes: bool) -> None:
+    """Delete checkpoints in DIR for good, whatever they are. Asks before."""
+    from training.checkpoint.inspection import remove
+
+    if not yes:
+        click.confirm(f"Delete {', '.join(names)} in {root} for good?", abort=True)
+    for entry in remove(root, names, force=force):
+        click.echo(f"deleted {entry.prefix} ({entry.state.value})")
+
+
+def _show(entries: Sequence[Entry], form: str, root: str) -> None:
+    if form == "json":
+        click.echo(json.dumps({"root": root, "checkpoints": [entry.to_json() for entry in entries]}, indent=2))
+        return
+    if not entries:
+        click.echo(f"{root}: no checkpoints")
+        return
+    _print_table(entries)
+    for entry in entries:
+        for line in entry.problems[:_SHOWN]:
+            click.echo(f"  {line}")
+        if len(entry.problems) > _SHOWN:
+            click.echo(f"  and {len(entry.problems) - _SHOWN} more of {entry.prefix}")
+
+
+def _print_table(entries: Sequence[Entry]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title, side in (("checkpoint", "left"), ("run", "left"), ("state", "left"), ("MiB", "right"), ("made", "left")):
+        table.add_column(title, justify="right" if side == "right" else "left", no_wrap=True)
+    for entry in entries:
+        size = "" if entry.bytes is None else f"{entry.bytes / 2**20:,.1f}"
+        table.add_row(entry.prefix, entry.run or "", entry.state.value, size, (entry.created or "")[:19])
+    Console(highlight=False, soft_wrap=True).print(table)
