@@ -7,7 +7,6 @@ REFUSED: another run. The answer comes before the first step, with every reason.
 from __future__ import annotations
 
 import enum
-import fnmatch
 import hashlib
 import json
 import os
@@ -26,18 +25,10 @@ if TYPE_CHECKING:
 
 LIBRARIES: Final = ("jax", "jaxlib", "numpy", "equinox", "optax")
 """Those whose arithmetic the steps are made of."""
-NEUTRAL: Final = (
-    "name",
-    "checkpoint*",
-    "log*",
-    "skips_in_a_row",
-    "cost_per_hour",
-    "data.path",
-    "data.root",
-    "data.prefetch*",
-)
-"""Fields of a configuration that no number of the training depends on, as globs over their paths."""
-ROUNDING: Final = ("mesh*", "batch.accumulate")
+NEUTRAL: Final = ("name", "checkpoint", "log", "skips_in_a_row", "cost_per_hour", "data")
+"""Fields of a configuration, with all below them, that no number of the training depends on; of the data, what counts is
+in their digest, and where they lie is not."""
+ROUNDING: Final = ("mesh", "batch.accumulate")
 """Fields that change in which order is added up, and nothing else."""
 _SETTINGS: Final = (
     "jax_default_matmul_precision",
@@ -197,9 +188,8 @@ def _without(flat: Mapping[str, Any], neutral: tuple[str, ...]) -> dict[str, Any
     return plain
 
 
-def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """A pattern that ends in * is for a field and all below it."""
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+def _matches(path: str, fields: tuple[str, ...]) -> bool:
+    return any(path == field or path.startswith(f"{field}.") for field in fields)
 
 
 _ABSENT: Final = "absent"

@@ -22,6 +22,7 @@ CONFIG: dict[str, Any] = {
     "mesh": {"data": None, "fsdp": 1},
     "checkpoint": {"every": 10, "root": None, "keep": {"keep_last": 3}},
     "log": {"every": 10},
+    "data": {"sources": [{"path": "data/here"}]},
     "cost_per_hour": None,
 }
 
@@ -58,6 +59,7 @@ def test_the_same_is_bitwise_also_after_a_manifest(here: Fingerprint) -> None:
         ("checkpoint.root", "gs://b/c"),
         ("checkpoint.keep.keep_last", 9),
         ("log.every", 1),
+        ("data.sources", [{"path": "data/there"}]),
         ("cost_per_hour", 8.5),
     ],
 )
@@ -84,6 +86,7 @@ def test_what_adds_up_in_another_order_is_numeric(path: str, value: Any, here: F
         ("optim.momentum", 0.9, "optim.momentum was absent, and is 0.9"),
         ("model.mixers", [], 'model.mixers was [{"type": "based"}], and is []'),
         ("batch.size", 8, "batch.size was 16, and is 8"),
+        ("logarithm", 2, "logarithm was absent, and is 2"),
     ],
 )
 def test_another_run_is_refused_by_the_field(path: str, value: Any, reason: str, here: Fingerprint) -> None:
