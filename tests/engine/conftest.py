@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -47,6 +48,7 @@ def pulumi() -> Iterator[Path]:
             patch.delenv(key)
         patch.setenv("PATH", variables["PATH"])
         yield decision.program
+        gc.collect()  # what was left open is found here, where it fails nothing, and not when pytest itself ends
 
 
 Standing = Callable[..., Stand]
