@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 LIBRARIES: Final = ("jax", "jaxlib", "numpy", "equinox", "optax")
 """Those whose arithmetic the steps are made of."""
 NEUTRAL: Final = ("name", "checkpoint", "log", "skips_in_a_row", "cost_per_hour", "data")
-"""Fields of a configuration, with all below them, that no number of the training depends on; of the data, what counts is
-in their digest, and where they lie is not."""
+"""Fields of a configuration, with all below them, that no number of the training depends on. What counts of the data is
+in their digest; where they lie is not."""
 ROUNDING: Final = ("mesh", "batch.accumulate")
 """Fields that change in which order is added up, and nothing else."""
 _SETTINGS: Final = (

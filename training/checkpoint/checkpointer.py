@@ -11,11 +11,12 @@ One save is under way at a time: the next one waits for it, so that never more t
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import logging
 import time
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Final, final
 
@@ -36,8 +37,6 @@ from training.checkpoint.writing import Commit, Hosts, write
 from training.fingerprint import Fingerprint
 
 _LOG = logging.getLogger(__name__)
-THREADS: Final = 2
-"""That write objects in the background."""
 URGENT_THREADS: Final = 32
 """While the capacity goes; an object store answers late, not slowly."""
 COPIERS: Final = 2
@@ -67,6 +66,7 @@ class Checkpointer:
     retention: what is kept; `fingerprint`: what the manifests say the numbers depend on.
     start_over: the run begins at step 0 on purpose; what it had committed is kept, and never taken again.
     hosts: which process this is of how many; more than one needs the name of the attempt.
+    threads: that write in the background; left out, as many as the store is worth.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Checkpointer:
         on_failure: OnFailure = OnFailure.STOP,
         start_over: bool = False,
         hosts: Hosts | None = None,
-        threads: int = THREADS,
+        threads: int | None = None,
         exit_seconds: float = EXIT_SECONDS,
     ) -> None:
         self._store = open_store(root)
@@ -92,14 +92,16 @@ class Checkpointer:
         self._exit_seconds = exit_seconds
         self._arena = Arena()
         self._writer = Workers("checkpoint-writer", 1, low_priority=True)
-        self._io = Workers("checkpoint-io", threads, low_priority=True)
+        self._io = Workers("checkpoint-io", threads or self._store.threads, low_priority=True)
+        self._collector = Workers("checkpoint-collector", 1, low_priority=True)
         self._copiers = Workers("checkpoint-copy", COPIERS, low_priority=False)
         self._committed: set[int] = set()
         self._step_under_way: int | None = None
         self._under_way: Future[None] | None = None
+        self._collecting: list[Future[None]] = []
         self._held = self._lease(check_run(run), None if attempt is None else str(attempt), start_over)
         if self._hosts.first:
-            self._under_way = self._writer.submit(lambda: collection.settle(self._store, self._held))
+            self._under_way = self._writer.submit(self._settle)
 
     @property
     def attempt(self) -> str:
@@ -146,7 +148,8 @@ class Checkpointer:
         """
         end = time.monotonic() + deadline_seconds
         if self._step_under_way == step:
-            self._finish(deadline_seconds, stop=True)
+            # Where it fails, there may be time for another try.
+            self._finish(deadline_seconds, stop=False)
         if step in self._committed:
             return
         idle = not self.busy
@@ -155,19 +158,28 @@ class Checkpointer:
         io = Workers("checkpoint-urgent-io", URGENT_THREADS, low_priority=False)
         future = writer.submit(lambda: self._write(commit, io))
         writer.stop()
-        self._result(future, step, max(0.0, end - time.monotonic()))
-        io.stop()
+        try:
+            self._result(future, step, max(0.0, end - time.monotonic()))
+        finally:
+            io.stop()
+            if not future.done():
+                self._arena = Arena()  # that one is still being written from
         if idle:
             self._forget_failure()
 
     def close(self, deadline_seconds: float | None = None) -> None:
-        """Wait as `wait` does, `exit_seconds` at the most, and let go of threads and connections."""
+        """Wait as `wait` does, `exit_seconds` at the most, and let go of threads and connections.
+
+        Deletions that are under way by then have the rest of that time; what is left of them, the next attempt does.
+        """
+        seconds = self._exit_seconds if deadline_seconds is None else deadline_seconds
+        end = time.monotonic() + seconds
         try:
-            self._finish(self._exit_seconds if deadline_seconds is None else deadline_seconds, stop=True)
+            self._finish(seconds, stop=True)
+            wait(self._collecting, max(0.0, end - time.monotonic()))
         finally:
-            self._writer.stop()
-            self._io.stop()
-            self._copiers.stop()
+            for workers in (self._writer, self._io, self._copiers, self._collector):
+                workers.stop()
             if self._owns_store:
                 self._store.close()
 
@@ -210,10 +222,28 @@ class Checkpointer:
             parts_seconds=seconds,
         )
 
+    def _settle(self) -> None:
+        unfinished = collection.settle(self._store, self._held)
+        for prefix in unfinished:
+            self._collect(functools.partial(collection.delete, self._store, prefix))
+
     def _save(self, commit: Commit) -> None:
         found = self._write(commit, self._io)
-        if found is not None:
-            collection.collect(self._store, found, self._retention)
+        self._collecting = [round_ for round_ in self._collecting if not round_.done()]
+        # Of two rounds that are not over, the second has not begun, and will see this commit too.
+        if found is not None and len(self._collecting) < 2:
+            self._collect(lambda: collection.collect(self._store, found, self._retention))
+
+    def _collect(self, task: Callable[[], None]) -> None:
+        """Delete in a thread of its own: a store that deletes slowly holds no save."""
+
+        def collect() -> None:
+            try:
+                task()
+            except (RuntimeError, OSError, CheckpointError) as error:
+                _LOG.warning("old checkpoints were not deleted: %s", error)
+
+        self._collecting.append(self._collector.submit(collect))
 
     def _write(self, commit: Commit, workers: Workers) -> lease.Lease | None:
         write(self._store, commit, workers)

@@ -14,10 +14,11 @@ from training.checkpoint.retention import Retention, kept
 from training.checkpoint.store import AbstractStore
 
 
-def settle(store: AbstractStore, held: Lease) -> None:
-    """When an attempt starts: take over what earlier ones committed, and delete what they did not finish."""
+def settle(store: AbstractStore, held: Lease) -> tuple[str, ...]:
+    """When an attempt starts: take over what earlier ones committed; gives what they did not finish."""
     found = lease.commit(store, held)
-    adopted, unfinished = set(), []
+    adopted: set[str] = set()
+    unfinished: list[str] = []
     for prefix in store.folders():
         if prefix in found.committed or parsed(prefix) is None:
             continue
@@ -30,12 +31,12 @@ def settle(store: AbstractStore, held: Lease) -> None:
             adopted.add(prefix)
     gone = {prefix for prefix in found.committed if _quarantined(store, prefix) or not store.keys(prefix)}
     lease.commit(store, held, add=frozenset(adopted), drop=frozenset(gone))
-    for prefix in unfinished:
-        delete(store, prefix)
+    return tuple(unfinished)
 
 
-def collect(store: AbstractStore, found: Lease, retention: Retention) -> None:
-    """After a commit: delete what the retention does not keep. `found` is the lease with that commit in it."""
+def collect(store: AbstractStore, held: Lease, retention: Retention) -> None:
+    """After a commit: delete what the retention does not keep. Raises LeaseLostError."""
+    found = lease.commit(store, held)
     steps = {prefix: name.step for prefix in found.committed if (name := parsed(prefix)) is not None}
     stay = kept(steps.values(), retention)
     drop = frozenset(prefix for prefix, step in steps.items() if step not in stay)

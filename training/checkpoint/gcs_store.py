@@ -50,6 +50,8 @@ _ENDPOINTS: Final = ("STORAGE_EMULATOR_HOST", "TENSORSTORE_GCS_HTTP_URL")
 class GcsStore(AbstractStore):
     """Objects under a prefix of a bucket."""
 
+    threads = 16
+
     def __init__(self, url: str, *, retry_seconds: float = RETRY_SECONDS) -> None:
         """`url`: gs://bucket/prefix; `retry_seconds`: after which 429, 503 and broken connections become an error."""
         match = _ADDRESS.fullmatch(url)

@@ -30,6 +30,8 @@ _O_DIRECT: Final = getattr(os, "O_DIRECT", 0)
 class LocalStore(AbstractStore):
     """A folder of this machine, or of a file system that many machines see and that has hard links and locks."""
 
+    threads = 2
+
     def __init__(self, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
             raise CheckpointError(f"{folder} is a file; checkpoints need a folder or gs://bucket/prefix")

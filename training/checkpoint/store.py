@@ -32,6 +32,8 @@ class Versioned:
 class AbstractStore(ABC):
     """Objects under one root. Every method may be called from any thread, and raises StoreError where it fails."""
 
+    threads: int
+    """So many writes at once are worth it in the background."""
     url: str
     """What the root is called, the same from every machine that sees it."""
 

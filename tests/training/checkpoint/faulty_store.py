@@ -15,6 +15,7 @@ class FaultyStore(AbstractStore):
     def __init__(self, inner: AbstractStore) -> None:
         self.inner = inner
         self.url = inner.url
+        self.threads = inner.threads
         self.log: list[tuple[str, str]] = []
         self.before: Callable[[int, str, str], None] = lambda number, verb, key: None
         self.after: Callable[[int, str, str], None] = lambda number, verb, key: None
