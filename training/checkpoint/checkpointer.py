@@ -127,7 +127,7 @@ class Checkpointer:
         self._finish(STALL_SECONDS, stop=self._on_failure is OnFailure.STOP)
         if step in self._committed:
             return
-        commit = self._staged(step, tree, meta, self._arena, STALL_SECONDS)
+        commit = self._staged(step, tree, meta, self._arena)
         self._step_under_way = step
         self._under_way = self._writer.submit(lambda: self._save(commit))
 
@@ -153,7 +153,7 @@ class Checkpointer:
         if step in self._committed:
             return
         idle = not self.busy
-        commit = self._staged(step, tree, meta, self._arena if idle else Arena(), deadline_seconds)
+        commit = self._staged(step, tree, meta, self._arena if idle else Arena())
         writer = Workers("checkpoint-urgent", 1, low_priority=False)
         io = Workers("checkpoint-urgent-io", URGENT_THREADS, low_priority=False)
         future = writer.submit(lambda: self._write(commit, io))
@@ -205,7 +205,7 @@ class Checkpointer:
             self._store, run, attempt, start_over=start_over, before=lambda: _greatest_epoch(self._store, run)
         )
 
-    def _staged(self, step: int, tree: PyTree, meta: Mapping[str, Any], arena: Arena, seconds: float) -> Commit:
+    def _staged(self, step: int, tree: PyTree, meta: Mapping[str, Any], arena: Arena) -> Commit:
         said = json.loads(canonical(meta))
         prefix_of(step, self._held.attempt)
         specs = specs_of(tree)
@@ -219,7 +219,6 @@ class Checkpointer:
             fingerprint=self._fingerprint,
             meta=said,
             hosts=self._hosts,
-            parts_seconds=seconds,
         )
 
     def _settle(self) -> None:

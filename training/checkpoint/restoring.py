@@ -73,39 +73,44 @@ class SavedArray:
 
     def read(self, boxes: Sequence[Box]) -> dict[Box, npt.NDArray[Any]]:
         """The values of some boxes; each chunk that they touch is read once, and verified. Raises DamagedError."""
-        values: dict[Box, npt.NDArray[Any]] = {}
-        missing: dict[Box, int] = {}
-        for box in boxes:
-            values[box] = np.empty([stop - start for start, stop in box], np.dtype(self.spec.dtype))
-            missing[box] = volume(box)
-        for record in self._records:
-            for box, shared, part in self._from_host(record, boxes):
-                values[box][slices(shared, box)] = part
-                missing[box] -= volume(shared)
-        if any(missing.values()):
-            raise DamagedError(f"{self._found.url}: no host has all of {self.spec.path}")
-        return values
+        wanted = {box: [shared for record in self._records for shared in _shared(record, box)] for box in boxes}
+        for box, parts in wanted.items():
+            if sum(map(volume, parts)) != volume(box):
+                raise DamagedError(f"{self._found.url}: no host has all of {self.spec.path}")
+        readers = [self._reader(record, boxes) for record in self._records]
+        return {box: self._put_together(box, readers) for box in boxes}
 
     def read_all(self) -> npt.NDArray[Any]:
         """All values."""
         everything = whole(self.spec.shape)
         return self.read([everything])[everything]
 
-    def _from_host(self, record: LeafRecord, boxes: Sequence[Box]) -> list[tuple[Box, Box, npt.NDArray[Any]]]:
-        """For each box, the stretches of it that one host has, with their values."""
-        wanted = [
-            (box, shared, chunk)
-            for box in boxes
-            for chunk in record.objects
-            if (shared := overlap(box, chunk.slice)) is not None
-        ]
-        if not wanted:
-            return []
-        digests = self._found.manifest.objects
-        keys = {f"{record.folder}/{METADATA}", *(chunk.object for _, _, chunk in wanted)}
-        contents = get_all_verified(self._found.store, self._found.prefix, {key: digests[key] for key in keys})
-        reader = ArrayReader({key.removeprefix(f"{record.folder}/"): content for key, content in contents.items()})
-        return [(box, shared, reader.read(shared)) for box, shared, _ in wanted]
+    def _reader(self, record: LeafRecord, boxes: Sequence[Box]) -> ArrayReader | None:
+        """What one host has of the boxes; None where that is nothing."""
+        objects = {
+            chunk.object for chunk in record.objects if any(overlap(box, chunk.slice) is not None for box in boxes)
+        }
+        if not objects:
+            return None
+        digests = {key: self._found.manifest.objects[key] for key in (f"{record.folder}/{METADATA}", *objects)}
+        contents = get_all_verified(self._found.store, self._found.prefix, digests)
+        return ArrayReader({key.removeprefix(f"{record.folder}/"): content for key, content in contents.items()})
+
+    def _put_together(self, box: Box, readers: Sequence[ArrayReader | None]) -> npt.NDArray[Any]:
+        sources = [(record, reader) for record, reader in zip(self._records, readers, strict=True) if reader]
+        for record, reader in sources:
+            if sum(map(volume, _shared(record, box))) == volume(box) > 0:
+                return reader.read(box)
+        values: npt.NDArray[Any] = np.empty([stop - start for start, stop in box], np.dtype(self.spec.dtype))
+        for record, reader in sources:
+            for shared in _shared(record, box):
+                values[slices(shared, box)] = reader.read(shared)
+        return values
+
+
+def _shared(record: LeafRecord, box: Box) -> list[Box]:
+    """The stretches of a box that a host has."""
+    return [shared for chunk in record.objects if (shared := overlap(box, chunk.slice)) is not None]
 
 
 def read_leaf(saved: SavedArray, leaf: Any, place: Sharding | None) -> Any:

@@ -37,6 +37,8 @@ class Hosts:
     index: int = 0
     """Which of them this is."""
     count: int = 1
+    wait_seconds: float = 600.0
+    """How long the first one waits for the parts of the others."""
     owns: Owns = field(default=lambda device: device.process_index == jax.process_index())
     """Whether this one writes what lies on a device."""
 
@@ -59,8 +61,6 @@ class Commit:
     fingerprint: Mapping[str, Any] | None
     meta: Mapping[str, Any]
     hosts: Hosts
-    parts_seconds: float
-    """How long the first host waits for the parts of the others."""
 
     @property
     def prefix(self) -> str:
@@ -170,7 +170,7 @@ def _write_manifest(store: AbstractStore, commit: Commit, digests: dict[str, Dig
 def _parts(store: AbstractStore, commit: Commit) -> Sequence[bytes]:
     """What every host says it has written. Raises SaveFailedError naming the hosts that said nothing in time."""
     found: dict[int, bytes] = {}
-    end = time.monotonic() + commit.parts_seconds
+    end = time.monotonic() + commit.hosts.wait_seconds
     while True:
         missing = sorted(set(range(commit.hosts.count)) - set(found))
         for host in missing:
@@ -183,7 +183,7 @@ def _parts(store: AbstractStore, commit: Commit) -> Sequence[bytes]:
         if time.monotonic() > end:
             missing = sorted(set(range(commit.hosts.count)) - set(found))
             raise SaveFailedError(
-                f"{store.url}/{commit.prefix}: no part after {commit.parts_seconds:g} s from host "
+                f"{store.url}/{commit.prefix}: no part after {commit.hosts.wait_seconds:g} s from host "
                 + ", ".join(map(str, missing))
             )
         time.sleep(_POLL_SECONDS)

@@ -198,6 +198,22 @@ def test_a_notice_commits_beside_a_save_that_hangs(tmp_path: Path) -> None:
     checkpointer.close()
 
 
+def test_a_notice_tries_again_what_had_failed_in_the_background(tmp_path: Path) -> None:
+    store = FaultyStore(LocalStore(tmp_path))
+    gate = threading.Event()
+
+    def before(number: int, verb: str, key: str) -> None:
+        if key == "00000001-1/PART-0.json" and not gate.is_set():
+            gate.set()
+            raise OSError(errno.EIO, "Input/output error")
+
+    store.before = before
+    with Checkpointer(store, run="r") as checkpointer:
+        checkpointer.save(1, small_tree(1), {})
+        checkpointer.commit_now(1, small_tree(1), {}, deadline_seconds=20)
+    assert newest_step(tmp_path) == 1
+
+
 def test_a_deadline_that_passes_is_said_with_what_stands(tmp_path: Path) -> None:
     store = FaultyStore(LocalStore(tmp_path))
     gate = threading.Event()

@@ -18,7 +18,7 @@ from tests.training.checkpoint.trees import assert_same, awkward_tree, bits_of, 
 from training.checkpoint import grid
 from training.checkpoint.checkpointer import Checkpointer
 from training.checkpoint.discovery import Found, find_newest_valid
-from training.checkpoint.errors import CheckpointError, ResumeRefusedError
+from training.checkpoint.errors import CheckpointError, ResumeRefusedError, SaveFailedError
 from training.checkpoint.leaves import DTYPES, LeafSpec
 from training.checkpoint.restoring import restore
 from training.checkpoint.staging import planned
@@ -163,6 +163,15 @@ def test_two_hosts_bring_a_part_each(tmp_path: Path) -> None:
     assert found is not None
     assert {"host-0", "host-1"} == {path.name for path in (tmp_path / "00000001-a").iterdir() if path.is_dir()}
     assert_same(restore(found, tree)[0], tree)
+
+
+def test_a_host_that_brings_nothing_is_named(tmp_path: Path) -> None:
+    with Checkpointer(tmp_path, run="r", attempt="a", hosts=Hosts(count=3, wait_seconds=0.3)) as first:
+        first.save(1, small_tree(1), {})
+        with pytest.raises(SaveFailedError, match=r"00000001-a: no part after 0\.3 s from host 1, 2"):
+            first.wait()
+        with pytest.raises(CheckpointError, match="several hosts need one name for their attempt"):
+            Checkpointer(tmp_path, run="r", hosts=Hosts(index=1, count=3))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import random
 import threading
 from collections.abc import Iterator
@@ -31,6 +34,7 @@ from training.checkpoint.local_store import LocalStore
 from training.checkpoint.restoring import restore
 from training.checkpoint.retention import Retention
 from training.checkpoint.retries import retried
+from training.checkpoint.staging import Arena
 from training.checkpoint.store import AbstractStore, open_store
 
 UPLOAD, GET, LIST, DELETE = (f"storage.objects.{verb}" for verb in ("insert", "get", "list", "delete"))
@@ -294,3 +298,29 @@ def test_retries_wait_longer_each_time_until_the_deadline() -> None:
     with pytest.raises(ConnectionError):
         retried(call, passing=lambda error: False, seconds=60, sleep=sleep, clock=lambda: now[0])
     assert len(waits) == tries
+
+
+@pytest.mark.parametrize("size", [(2 << 20) + 4, 2 << 20, (1 << 20) + 4095])
+@pytest.mark.parametrize("refused", [False, True])
+def test_large_chunks_go_past_the_page_cache_where_the_disk_lets_them(
+    size: int, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena = Arena()
+    arena.reset(2 * size)
+    arena.take(5)
+    values = arena.take(size)
+    values[:] = np.frombuffer(random.Random(size).randbytes(size), np.uint8)
+    direct = []
+    write = os.write
+
+    def seen(descriptor: int, content: memoryview) -> int:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_DIRECT:
+            direct.append(len(content))
+            if refused:
+                raise OSError(errno.EINVAL, "Invalid argument")
+        return write(descriptor, content)
+
+    monkeypatch.setattr(os, "write", seen)
+    LocalStore(tmp_path).create("x/c.0", [values])
+    assert direct == [size // 4096 * 4096]
+    assert (tmp_path / "x/c.0").read_bytes() == values.tobytes()
