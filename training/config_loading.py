@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -111,7 +112,9 @@ def _dataclass(cls: Any, data: Any, path: str, mistakes: list[str]) -> Any:
     try:
         return cls(**values)
     except TrainingError as error:
-        mistakes.append(f"{path}.{error}" if path else str(error))
+        # Some name their field from the root of the configuration already.
+        named = not path or re.match(rf"{re.escape(path.split('.')[0])}[.:]", str(error))
+        mistakes.append(str(error) if named else f"{path}.{error}")
         return None
 
 
@@ -121,6 +124,8 @@ def _value(hint: Any, data: Any, path: str, mistakes: list[str]) -> Any:
         return _union(arguments, data, path, mistakes)
     if origin is tuple:
         return _tuple(arguments, data, path, mistakes)
+    if origin is typing.Literal:
+        return _one_of(arguments, data, path, mistakes)
     if dataclasses.is_dataclass(hint):
         return _dataclass(hint, data, path, mistakes)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
@@ -156,6 +161,12 @@ def _tuple(arguments: tuple[Any, ...], data: Any, path: str, mistakes: list[str]
     hints = [arguments[0]] * len(data) if arguments[-1] is Ellipsis else list(arguments)
     pairs = enumerate(zip(hints, data, strict=True))
     return tuple(_value(hint, item, f"{path}.{place}", mistakes) for place, (hint, item) in pairs)
+
+
+def _one_of(names: tuple[Any, ...], data: Any, path: str, mistakes: list[str]) -> Any:
+    if data not in names:
+        mistakes.append(f"{path} is {_shown(data)}, not one of {', '.join(map(str, names))}{_closest(data, names)}")
+    return data
 
 
 def _member(hint: type[enum.Enum], data: Any, path: str, mistakes: list[str]) -> Any:

@@ -3,7 +3,7 @@
 A checkpoint is a folder `{step:08d}-{attempt}/` in a root, which is a folder of this machine or `gs://bucket/prefix`:
 
     OWNER.json           first: which run and attempt made it, and where
-    host-{i}/NAME/       an array as zarr 3 with crc32c, what one host has of it; the grid of chunks is the same on any mesh
+    host-{i}/NAME/       an array as zarr 3 with crc32c, what one host has of it; the grid is that of any mesh
     PART-{i}.json        what one host has written: leaf, shape, slice, dtype, object, crc32c
     MANIFEST.json        last, and only where it is not there yet: the digest of every object, fingerprint, and what the
                          loop says beside its arrays

@@ -168,7 +168,7 @@ def _write_direct(descriptor: int, view: memoryview) -> int:
             if written % _PAGE:
                 break
     except OSError as error:
-        if error.errno != errno.EINVAL:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
         fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)

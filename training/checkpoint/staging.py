@@ -69,7 +69,7 @@ class Arena:
         """Have room for so many bytes; what was given out before is void."""
         if self._memory.size < size:
             self._memory = np.empty(0, np.uint8)  # let go first: never two of them at once
-            pages = mmap.mmap(-1, size)
+            pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if hasattr(mmap, "MADV_HUGEPAGE"):
                 with contextlib.suppress(OSError):  # a kernel without them
                     pages.madvise(mmap.MADV_HUGEPAGE)

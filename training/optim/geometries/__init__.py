@@ -14,7 +14,7 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 from jaxtyping import Array, Float
 
@@ -64,6 +64,7 @@ class Evidence:
     """Of matrix products."""
 
 
+@runtime_checkable
 class Geometry(Protocol):
     """One geometry: pure functions of stacks of factors, matrix products only."""
 

@@ -1,0 +1,114 @@
+"""`python -m training`: train, and what stands beside it. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+
+from training.errors import TrainingError
+from training.exit_codes import ExitCode
+from training.preemption import Notice
+
+COMMANDS: Final = ("checkpoints", "export", "prepare")
+"""One module of `training.commands` each."""
+
+
+class _Commands(click.Group):
+    """Loads the module of a command when it is called, or its help is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"training.commands.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Commands, invoke_without_command=True, context_settings={"max_content_width": 100})
+@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="What to train: a YAML file.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="FIELD=VALUE", help="Set one field, by its path; may be repeated."
+)
+@click.option(
+    "--run-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run's folder.  [default: runs/NAME]"
+)
+@click.option("--fresh", is_flag=True, help="Start at step 0 though there are checkpoints. They are kept.")
+@click.option("--allow-changes", is_flag=True, help="Go on though the configuration or the data were changed.")
+@click.option("--quiet", is_flag=True, help="No progress; what goes wrong is still said.")
+@click.pass_context
+def main(
+    context: click.Context,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    run_dir: Path | None,
+    fresh: bool,
+    allow_changes: bool,
+    quiet: bool,
+) -> None:
+    """Train a language model; started again, the same command goes on from the newest valid checkpoint.
+
+    \b
+    Examples:
+      python -m training prepare --corpus shakespeare --out data/shakespeare
+      python -m training --config training/configs/shakespeare.yaml
+      python -m training --config training/configs/shakespeare.yaml --set optim.type=adamw --set steps=500
+
+    Exit codes: 0 finished; 1 a bug, or the machine failed; 2 a mistake in configuration or data; 6 preempted, and the
+    last finished step is committed; 7 the checkpoints are of another model, optimizer or data; 8 diverged.
+    """
+    if context.invoked_subcommand is not None:
+        if config is not None or overrides or run_dir is not None or fresh:
+            raise click.UsageError(
+                f"--config, --set, --run-dir and --fresh are for training, not {context.invoked_subcommand}"
+            )
+        return
+    if config is None:
+        raise click.UsageError("name a configuration with --config, or a command: " + ", ".join(COMMANDS))
+    began = time.time()
+    # Before the imports, which take seconds in which capacity can go as well.
+    notice = Notice()
+    from rich.console import Console
+
+    from training.commands.train import train
+
+    console = Console(stderr=True, quiet=quiet, highlight=False)
+    code = train(
+        config,
+        overrides,
+        run_dir,
+        fresh=fresh,
+        allow_changes=allow_changes,
+        console=console,
+        notice=notice,
+        began=began,
+    )
+    notice.settle()
+    context.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of one command line; a mistake of the user is one message and no traceback."""
+    try:
+        code = main.main(args=list(arguments), prog_name="python -m training", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("stopped", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.BAD_INPUT
+    except TrainingError as error:
+        click.echo(f"error: {error}", err=True)
+        return ExitCode.BAD_INPUT
+    return int(code or ExitCode.FINE)
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,35 @@
+"""`python -m training export`: from a checkpoint to a folder that can be served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command("export", short_help="Write the weights of a checkpoint as a model that can be served.")
+@click.argument("checkpoint")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(checkpoint: str, out: Path, form: str) -> None:
+    """Write CHECKPOINT as a model: config.json, model.safetensors, tokenizer.json, chat_template.jinja, MANIFEST.json.
+
+    CHECKPOINT is a checkpoint, or a folder or gs:// prefix of them, whose newest valid one is taken. OUT must be new.
+    The digest that is printed last names the model volume: it goes into `spotrail:model.manifest_sha256`.
+
+    \b
+    Example:
+      python -m training export runs/shakespeare/checkpoints export/
+      python -m inference --weights export/ --port 8000
+    """
+    from training.export import export_checkpoint
+
+    exported = export_checkpoint(checkpoint, out)
+    if form == "json":
+        told = {"folder": str(exported.folder), "files": dict(exported.files)}
+        click.echo(json.dumps({**told, "manifest_sha256": exported.manifest_sha256}, indent=2))
+        return
+    for name, size in exported.files.items():
+        click.echo(f"{size:>14,}  {exported.folder / name}")
+    click.echo(f"manifest sha256 {exported.manifest_sha256}")

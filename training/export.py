@@ -1,0 +1,152 @@
+"""An export: the weights of a checkpoint with all that is needed to serve them, `spotrail.model/1`.
+
+`config.json`, `model.safetensors`, `tokenizer.json`, `chat_template.jinja`, and `MANIFEST.json` with path, size and
+sha256 of each, by whose own digest a model volume is named. An export is made beside its place and moved there whole:
+what is half-made never looks like a model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+import jax
+import numpy as np
+from safetensors.numpy import save_file
+
+from training.checkpoint.discovery import find_newest_valid
+from training.checkpoint.errors import AlreadyThereError
+from training.checkpoint.names import parsed
+from training.checkpoint.partial import find_one, restore_part
+from training.checkpoint.store import AbstractStore
+from training.errors import TrainingError
+from training.model.config import ModelConfig
+from training.model.export_names import to_tensors
+from training.model.language_model import LanguageModel
+
+SCHEMA: Final = "spotrail.model/1"
+MANIFEST: Final = "MANIFEST.json"
+MODEL: Final = ".model"
+"""Where the parameters are in the state of a run, as a checkpoint names its arrays."""
+CHAT_TEMPLATE: Final = """{%- for message in messages -%}
+{%- if message['role'] not in ('system', 'user', 'assistant') -%}
+{{ raise_exception('a message is of system, user or assistant') }}
+{%- endif -%}
+<|{{ message['role'] }}|>{{ message['content'] }}<|end_of_turn|>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}
+"""
+"""Each turn after the token of its role, up to the one that ends a turn: the reserved ones of every tokenizer here."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What was written."""
+
+    folder: Path
+    manifest_sha256: str
+    """By which a model volume names the version."""
+    files: Mapping[str, int]
+    """Bytes of each."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """What a checkpoint says of its model, so that it can be exported without the files of its run."""
+
+    model: ModelConfig
+    tokenizer: str
+    """Key of the tokenizer beside the checkpoints."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the checkpoint."""
+        return {"model": json.loads(self.model.to_json()), "tokenizer": self.tokenizer}
+
+    @classmethod
+    def from_json(cls, said: Any, where: str) -> Serving:
+        """The opposite of `to_json`. Raises TrainingError where `where` does not say it."""
+        if not isinstance(said, dict) or set(said) != {"model", "tokenizer"}:
+            raise TrainingError(f"{where}: does not say which model it is of; it was not made by `python -m training`")
+        return cls(
+            model=ModelConfig.from_json(json.dumps(said["model"]), where=where), tokenizer=str(said["tokenizer"])
+        )
+
+
+def publish_tokenizer(store: AbstractStore, tokenizer: Path) -> str:
+    """Put a tokenizer beside the checkpoints of a run, once, and give its key."""
+    content = tokenizer.read_bytes()
+    key = f"tokenizer-{hashlib.sha256(content).hexdigest()[:16]}.json"
+    with contextlib.suppress(AlreadyThereError):
+        store.create(key, [content])
+    return key
+
+
+def export_checkpoint(checkpoint: str, out: Path) -> Exported:
+    """Write the model of a checkpoint, or of the newest valid one in a folder or bucket of them, into `out`.
+
+    Raises TrainingError where there is none, it is damaged, or `out` exists; StoreError.
+    """
+    _refuse_existing(out)
+    root, _, last = checkpoint.rstrip("/").rpartition("/")
+    found = find_one(root or ".", last) if parsed(last) else find_newest_valid(checkpoint, None, quarantine=False)
+    if found is None:
+        raise TrainingError(f"{checkpoint}: no checkpoint is there; name a folder of checkpoints, or one of them")
+    serving = Serving.from_json(found.meta.get("serving"), found.url)
+    shapes = jax.eval_shape(lambda key: LanguageModel.init(serving.model, key), jax.random.key(0))
+    model = restore_part(found, shapes, MODEL)
+    return write_export(model, found.store.get(serving.tokenizer), out)
+
+
+def write_export(model: LanguageModel, tokenizer: bytes, out: Path) -> Exported:
+    """Write `model` and the tokenizer that it was trained with into the new folder `out`.
+
+    Raises TrainingError where the folder exists, or nothing can be written there.
+    """
+    _refuse_existing(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    except OSError as error:
+        raise TrainingError(f"{out}: {error.strerror}; name a folder that can be written") from None
+    try:
+        exported = _write(model, tokenizer, making)
+        making.chmod(0o755)
+        making.rename(out)
+    except OSError as error:
+        raise TrainingError(f"{out}: {error.strerror}; nothing was exported") from None
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return Exported(folder=out, manifest_sha256=exported.manifest_sha256, files=exported.files)
+
+
+def _refuse_existing(out: Path) -> None:
+    if out.exists():
+        raise TrainingError(f"{out}: exists; an export is written once and never over another: name a new folder")
+
+
+def _write(model: LanguageModel, tokenizer: bytes, folder: Path) -> Exported:
+    (folder / "config.json").write_text(model.config.to_json(), encoding="utf-8")
+    tensors = {name: np.ascontiguousarray(jax.device_get(array)) for name, array in to_tensors(model).items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "spotrail", "schema": SCHEMA})
+    (folder / "tokenizer.json").write_bytes(tokenizer)
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+    files = [_entry(path) for path in sorted(folder.iterdir())]
+    body = json.dumps({"schema": SCHEMA, "files": files}, indent=1).encode() + b"\n"
+    (folder / MANIFEST).write_bytes(body)
+    sizes = {str(each["path"]): int(each["bytes"]) for each in files}
+    return Exported(folder=folder, manifest_sha256=hashlib.sha256(body).hexdigest(), files=sizes)
+
+
+def _entry(path: Path) -> dict[str, str | int]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"path": path.name, "bytes": path.stat().st_size, "sha256": digest}

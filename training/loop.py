@@ -1,0 +1,241 @@
+"""The loop around the pure step: data in, metrics out, checkpoints beside it, until it is done or the capacity goes.
+
+The order of things at the end of step N: its line in `metrics.jsonl`, then its checkpoint where one is due, then the
+look at the notice of a preemption. A checkpoint named N has therefore seen exactly N updates and their lines, and a run
+started again cuts the lines behind it and goes on with the batch of step N + 1, which follows from N alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from training.assembly import Assembly, sample_key
+from training.checkpoint.checkpointer import Checkpointer
+from training.config import RunConfig
+from training.data.batches import Batch, BatchSource
+from training.data.prefetch import prefetch
+from training.data.tokenizer import Tokenizer
+from training.exit_codes import ExitCode
+from training.export import Serving
+from training.goodput import Bucket, Ledger
+from training.heartbeat import Heartbeat
+from training.metrics import MetricsLog
+from training.model.loss import LossSums
+from training.preemption import Notice
+from training.progress import ProgressLine, Standing
+from training.resuming import Start
+from training.state_digest import sha256_of
+from training.train_step import StepMetrics
+
+PREFETCHED: Final = 2
+"""Batches that are made ready while a step runs."""
+COMMIT_MARGIN_SECONDS: Final = 0.5
+"""Of the grace: what the process needs to end by itself after the commit."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Instruments:
+    """Everything around the step that leaves a trace."""
+
+    ledger: Ledger
+    log: MetricsLog
+    checkpointer: Checkpointer
+    heartbeat: Heartbeat
+    progress: ProgressLine
+    notice: Notice
+
+
+@final
+class Loop:
+    """One attempt at a run, from what it starts with."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        assembly: Assembly,
+        source: BatchSource,
+        tokenizer: Tokenizer,
+        serving: Serving,
+        instruments: Instruments,
+        start: Start,
+    ) -> None:
+        self.config, self.assembly, self.source, self.tokenizer = config, assembly, source, tokenizer
+        self.serving = serving
+        self.instruments = instruments
+        self.state, self.step = start.state, start.step
+        self._saved = self.step if self.step else None
+        self._loss = start.loss
+        self._validation: float | None = None
+        self._step_seconds: float | None = None
+
+    def run(self) -> ExitCode:
+        """Train to the last step, and say how it ended. The instruments are left open."""
+        batches = prefetch(self.source, self.step, self.config.steps, depth=PREFETCHED)
+        ready: Batch | None = self._next(batches)
+        while ready is not None:
+            if self.instruments.notice.given:
+                return self._give_way()
+            metrics, ready = self._one(ready, batches)
+            self._tell(metrics)
+            if metrics.skipped_in_a_row >= self.config.skips_in_a_row:
+                return self._diverged(metrics)
+            self._save_if_due()
+            self.instruments.ledger.mark(self.step)
+        if self.instruments.notice.given and self._saved != self.step:
+            return self._give_way()
+        return self._finish()
+
+    def _one(self, batch: Batch, batches: Any) -> tuple[StepMetrics, Batch | None]:
+        """One step, and the next batch, which is made ready while the devices are at work."""
+        began = time.monotonic()
+        first = self._step_seconds is None
+        with self.instruments.ledger.measure(Bucket.COMPILE if first else Bucket.STEP):
+            tokens, segments = self._placed(batch)
+            self.state, told = self.assembly.step(self.state, tokens, segments)
+            following = None if first else self._next(batches)
+            metrics = jax.device_get(told)
+        if first:
+            following = self._next(batches)
+        self._step_seconds = time.monotonic() - began
+        self.step += 1
+        return metrics, following
+
+    def _next(self, batches: Any) -> Batch | None:
+        with self.instruments.ledger.measure(Bucket.DATA):
+            batch: Batch | None = next(batches, None)
+        return batch
+
+    def _placed(self, batch: Batch) -> tuple[jax.Array, jax.Array]:
+        tokens, segments = jax.device_put((batch.tokens, batch.segments), self.assembly.rows)
+        return tokens, segments
+
+    def _tell(self, metrics: StepMetrics) -> None:
+        """The line of a step, with the look at the validation text and the sample that are due after it."""
+        seconds = self._step_seconds or 0.0
+        self._loss = float(metrics.loss)
+        rate = float(metrics.tokens) / seconds if seconds else 0.0
+        self._look_up(self.config.log.validate_every, self._validate)
+        account = self.instruments.ledger.account()
+        cost = None if self.config.cost_per_hour is None else self.config.cost_per_hour * account.wall / 3600
+        self.instruments.log.write(
+            self.step,
+            {
+                "loss": self._loss,
+                "z_loss": float(metrics.z_loss),
+                "gradient_norm": float(metrics.gradient_norm),
+                "learning_rate": float(self.assembly.learning_rate(self.step - 1)),
+                "tokens": int(metrics.tokens),
+                "tokens_per_second": round(rate, 3),
+                "seconds": round(seconds, 6),
+                "skipped": int(metrics.skipped),
+                "goodput": round(account.goodput, 6),
+                "validation_loss": self._validation if self._is_due(self.config.log.validate_every) else None,
+                "cost": cost,
+            },
+        )
+        self.instruments.heartbeat.beat(self.step)
+        self.instruments.progress.show(
+            Standing(
+                step=self.step,
+                loss=self._loss,
+                validation=self._validation,
+                tokens_per_second=rate,
+                step_seconds=seconds,
+                goodput=account.goodput,
+                cost=cost,
+                seconds_to_go=(self.config.steps - self.step) * seconds,
+            )
+        )
+        self._look_up(self.config.log.sample_every, self._sample)
+
+    def _is_due(self, every: int) -> bool:
+        return bool(every) and (self.step % every == 0 or self.step == self.config.steps)
+
+    def _look_up(self, every: int, look: Callable[[], None]) -> None:
+        if self._is_due(every) and not self.instruments.notice.given:
+            with self.instruments.ledger.measure(Bucket.VALIDATION):
+                look()
+
+    def _validate(self) -> None:
+        sums: LossSums | None = None
+        for number in range(min(self.config.log.validation_batches, self.source.validation_batches)):
+            part = self.assembly.validate(self.state.model, *self._placed(self.source.validation(number)))
+            sums = part if sums is None else sums + part
+        self._validation = None if sums is None else float(sums.mean_loss())
+
+    def _sample(self) -> None:
+        prompt = np.asarray(self.tokenizer.encode(self.config.log.prompt) or [0], np.int32)
+        key = sample_key(self.config.seed, self.step)
+        chosen = self.assembly.sample(self.state.model, jnp.asarray(prompt), key)
+        text = self.config.log.prompt + self.tokenizer.decode(np.asarray(chosen).tolist())
+        self.instruments.progress.say("» " + text.strip().replace("\n", "\n  "), style="green")
+        self.instruments.log.text(self.step, text)
+
+    def _save_if_due(self) -> None:
+        if self.step % self.config.checkpoint.every and self.step != self.config.steps:
+            return
+        began = time.monotonic()
+        with self.instruments.ledger.measure(Bucket.CHECKPOINT):
+            self.instruments.checkpointer.save(self.step, self.state, self._meta())
+        self._saved = self.step
+        stolen = time.monotonic() - began
+        self.instruments.progress.say(f"saving checkpoint {self.step} ({stolen * 1000:.0f} ms stolen)", style="dim")
+
+    def _meta(self) -> Mapping[str, Any]:
+        """What a checkpoint says besides its arrays. The batches and keys to come follow from it."""
+        return {
+            "loss": self._loss if math.isfinite(self._loss) else None,
+            "data": {"digest": self.source.digest, "next_step": self.step},
+            "random": {"seed": self.config.seed, "next_step": self.step},
+            "serving": self.serving.to_json(),
+        }
+
+    def _give_way(self) -> ExitCode:
+        """The capacity is being taken back: commit the last finished step within the grace."""
+        notice = self.instruments.notice
+        words = f"no step since the checkpoint of step {self._saved or 0}"
+        if self._saved != self.step and self.step:
+            left = max(0.0, notice.seconds_left - COMMIT_MARGIN_SECONDS)
+            with self.instruments.ledger.measure(Bucket.CHECKPOINT):
+                self.instruments.checkpointer.commit_now(self.step, self.state, self._meta(), deadline_seconds=left)
+            words = f"step {self.step} committed in {notice.seconds_since:.1f} s of {notice.grace_seconds:g} s"
+        else:
+            self.instruments.checkpointer.wait(max(0.0, notice.seconds_left - COMMIT_MARGIN_SECONDS))
+        self.instruments.ledger.mark(self.step)
+        self.instruments.progress.say(f"preempted: {words}; the same command resumes")
+        return ExitCode.PREEMPTED
+
+    def _diverged(self, metrics: StepMetrics) -> ExitCode:
+        self.instruments.ledger.mark(self.step)
+        self.instruments.progress.say(
+            f"diverged: {metrics.skipped_in_a_row} steps in a row had a gradient or loss that is not finite, the last "
+            f"of them step {self.step}; the checkpoint of step {self._saved or 0} stands. Lower learning.rate, or look "
+            "at the data of those steps",
+            style="red",
+        )
+        return ExitCode.DIVERGED
+
+    def _finish(self) -> ExitCode:
+        """Everything is trained: see the last checkpoint committed, and write the line by which others know it."""
+        with self.instruments.ledger.measure(Bucket.CHECKPOINT):
+            self.instruments.checkpointer.wait()
+        self.instruments.ledger.mark(self.step)
+        self.instruments.log.finish(
+            {
+                "step": self.step,
+                "loss": self._loss,
+                "params_sha256": sha256_of(self.state.model),
+                "opt_state_sha256": sha256_of(self.state.opt_state),
+            }
+        )
+        self.instruments.heartbeat.beat(self.step, at_once=True)
+        return ExitCode.FINE
