@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -79,7 +80,10 @@ class Loop:
 
     def run(self) -> ExitCode:
         """Train to the last step, and say how it ended. The instruments are left open."""
-        batches = prefetch(self.source, self.step, self.config.steps, depth=PREFETCHED)
+        with closing(prefetch(self.source, self.step, self.config.steps, depth=PREFETCHED)) as batches:
+            return self._steps(batches)
+
+    def _steps(self, batches: Iterator[Batch]) -> ExitCode:
         ready: Batch | None = self._next(batches)
         while ready is not None:
             if self.instruments.notice.given:
@@ -94,7 +98,7 @@ class Loop:
             return self._give_way()
         return self._finish()
 
-    def _one(self, batch: Batch, batches: Any) -> tuple[StepMetrics, Batch | None]:
+    def _one(self, batch: Batch, batches: Iterator[Batch]) -> tuple[StepMetrics, Batch | None]:
         """One step, and the next batch, which is made ready while the devices are at work."""
         began = time.monotonic()
         first = self._step_seconds is None
@@ -109,7 +113,7 @@ class Loop:
         self.step += 1
         return metrics, following
 
-    def _next(self, batches: Any) -> Batch | None:
+    def _next(self, batches: Iterator[Batch]) -> Batch | None:
         with self.instruments.ledger.measure(Bucket.DATA):
             batch: Batch | None = next(batches, None)
         return batch
