@@ -16,7 +16,7 @@ from typing import Final, TypeVar, final
 
 ResultT = TypeVar("ResultT")
 ItemT = TypeVar("ItemT")
-_NICE: Final = 10
+_NICE: Final = 5
 
 
 @final

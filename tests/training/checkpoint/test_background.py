@@ -367,6 +367,6 @@ def test_threads_in_the_background_give_way() -> None:
         pytest.skip("this system has no priorities")
     workers = Workers("test", 1, low_priority=True)
     thread = workers.submit(threading.get_native_id).result()
-    assert os.getpriority(os.PRIO_PROCESS, thread) >= 10
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) < 10
+    assert os.getpriority(os.PRIO_PROCESS, thread) >= 5
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) < 5
     workers.stop()
