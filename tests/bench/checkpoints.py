@@ -4,7 +4,8 @@ A state of 100 MB in 24 arrays over 8 CPU devices is saved while steps go on: on
 (50 ms of sleep and a little arithmetic, as on a host whose accelerator works), the other keeps every core busy. Stolen
 is the time of all steps from the save until it is committed, less that of as many steps with no save under way, taken
 right before and after: what blocks the loop, and what slows it down. The systems take turns, in one process, `--rounds`
-times; medians are printed. Ours writes crc32c, digests and a manifest; orbax writes its default, and without compression.
+times; medians are printed. Ours writes crc32c, digests and a manifest; orbax writes its default, and without
+compression.
 
 orbax is not among our dependencies; an environment of its own is made by
     uv venv DIR

@@ -79,6 +79,10 @@ class _PassedOverError(Exception):
         self.damaged = damaged
 
 
+class _OfAnotherError(Exception):
+    """A candidate is whole, and of another run, or of this one before it was started over: nothing to be told."""
+
+
 def find_newest_valid(
     roots: Root | Sequence[Root], run: str | None, *, start_over: bool = False, quarantine: bool = True
 ) -> Found | None:
@@ -99,6 +103,8 @@ def find_newest_valid(
     for candidate in sorted(_candidates(roots, run), key=lambda each: each.rank, reverse=True):
         try:
             manifest = _checked(candidate, run, quarantine)
+        except _OfAnotherError:
+            continue
         except _PassedOverError as passed:
             (damaged if passed.damaged else skipped).append(str(passed))
             continue
@@ -131,10 +137,9 @@ def _checked(candidate: _Candidate, run: str | None, quarantine: bool) -> Manife
         )
     try:
         manifest = read_manifest(store, prefix)
-        if run is not None and manifest.run != run:
-            raise _PassedOverError(f"{candidate.url} is of run {manifest.run}", damaged=False)
-        if candidate.lease is not None and manifest.epoch < candidate.lease.floor:
-            raise _PassedOverError(f"{candidate.url} is from before the run was started over", damaged=False)
+        floor = candidate.lease.floor if candidate.lease else 0
+        if run is not None and (manifest.run != run or manifest.epoch < floor):
+            raise _OfAnotherError
         wrong = problems(store, prefix, manifest)
     except NotThereError:
         wrong = (_without_manifest(candidate),)

@@ -67,6 +67,9 @@ def test_runs_in_one_folder_keep_to_themselves(tmp_path: Path) -> None:
     assert folders(tmp_path) == {"00000001-1", "00000002-1", "00000003-1", "00000008-1"}
     assert [found.step for run in "ab" if (found := find_newest_valid(tmp_path, run))] == [3, 8]
     assert find_newest_valid(tmp_path, "c") is None
+    found = find_newest_valid(tmp_path, "a")
+    assert found is not None
+    assert found.skipped == (), "those of others are nothing to be told"
     newest = find_newest_valid(tmp_path, None)
     assert newest is not None
     assert newest.manifest.run == "b"
