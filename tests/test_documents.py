@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import re
@@ -18,6 +19,10 @@ from policies.rules.registry import rules
 from policies.rules.severities import read_severities
 from policies.rules.waivers import read_waivers
 from scripts.cli import COMMANDS
+from training.config import RunConfig
+from training.exit_codes import ExitCode as TrainerExitCode
+from training.mixers.registry import MIXERS
+from training.optim.build import PEAKS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -130,9 +135,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
+def test_the_page_of_training_lists_what_there_is() -> None:
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    fields = [name for row in table(page, "| Part |") for name in re.findall(r"`(\w+)`", row[0])]
+    run = {field.name for field in dataclasses.fields(RunConfig)}
+    assert set(fields) == run - {"skips_in_a_row", "cost_per_hour"}
+    assert [row[0].strip("`") for row in table(page, "| `optim.type` |")] == sorted(PEAKS, key=["kron", *PEAKS].index)
+    assert {row[0].strip("`") for row in table(page, "| `mixers[].type` |")} == set(MIXERS)
+    assert table(page, "| Exit code |") == [[str(code.value), code.meaning] for code in TrainerExitCode]
+
+
 def test_every_make_target_in_the_readme_exists() -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(re.findall(r"make (\w+)", README)) - targets == set()
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"make ([\w-]+)", README)) - targets == set()
 
 
 def test_the_readme_is_short() -> None:

@@ -10,16 +10,20 @@ from typing import final
 class ExitCode(enum.IntEnum):
     """What a run says to what started it. The first three mean what they mean in every spotrail command."""
 
-    FINE = 0
-    """The run is finished."""
-    BUG = 1
-    """An error in spotrail, or one of the machine (out of memory): the message is kept, and nothing calls it a
-    preemption."""
-    BAD_INPUT = 2
-    """A mistake in the configuration or the data."""
-    PREEMPTED = 6
-    """The capacity was taken back, and the last finished step is committed: the same command goes on from there."""
-    RESUME_REFUSED = 7
-    """The checkpoints belong to another model, optimizer or data: going on would not be a resume."""
-    DIVERGED = 8
-    """So many steps in a row were not finite; the last good checkpoint is kept."""
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
+
+    FINE = 0, "finished"
+    BUG = 1, "a bug in spotrail, or the machine failed (the message is kept, and nothing calls it a preemption)"
+    BAD_INPUT = 2, "a mistake in the configuration or the data"
+    PREEMPTED = 6, "preempted, and the last finished step is committed: the same command goes on"
+    RESUME_REFUSED = 7, "the checkpoints belong to another model, optimizer or data"
+    DIVERGED = (
+        8,
+        "diverged: `skips_in_a_row` steps with a gradient or loss that was not finite; the last checkpoint stands",
+    )

@@ -1,0 +1,137 @@
+"""Exports: what is in the folder is what was trained, and the folder is whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jinja2
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from safetensors.numpy import load_file
+
+from training.checkpoint.checkpointer import Checkpointer
+from training.checkpoint.store import open_store
+from training.commands.export import command
+from training.data.tokenizer import Tokenizer, parse_tokenizer, train_tokenizer
+from training.errors import TrainingError
+from training.export import Serving, export_checkpoint, publish_tokenizer
+from training.mixers.linear import LinearConfig
+from training.mixers.ssd import SsdConfig
+from training.model.config import ModelConfig
+from training.model.export_names import from_tensors
+from training.model.language_model import LanguageModel
+from training.state_digest import sha256_of
+from training.train_step import TrainState
+
+CONFIG = ModelConfig(
+    vocab_size=300,
+    d_model=16,
+    n_layers=4,
+    d_feed_forward=24,
+    mixers=(LinearConfig(n_heads=2), SsdConfig(d_head=8, d_state=4)),
+)
+FILES = ["chat_template.jinja", "config.json", "model.safetensors", "tokenizer.json"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(["to be or not to be, that is the question"] * 3, 300)
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return LanguageModel.init(CONFIG, jax.random.key(3))
+
+
+@pytest.fixture(scope="module")
+def checkpoints(model: LanguageModel, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoints of steps 1 and 2, the second of the model, the first of one of ones."""
+    root = tmp_path_factory.mktemp("run") / "checkpoints"
+    file = root.parent / "tokenizer.json"
+    file.write_bytes(tokenizer.to_json())
+    store = open_store(root)
+    serving = Serving(model=CONFIG, tokenizer=publish_tokenizer(store, file))
+    ones = jax.tree.map(jnp.ones_like, model)
+    with Checkpointer(root, run="r") as checkpointer:
+        for step, at in ((1, ones), (2, model)):
+            state = TrainState(at, {"moment": ones}, jnp.int32(step))  # type: ignore[arg-type]
+            checkpointer.save(step, state, {"serving": serving.to_json()})
+            checkpointer.wait()
+    return root
+
+
+def read(folder: Path) -> LanguageModel:
+    config = ModelConfig.from_json((folder / "config.json").read_text())
+    return from_tensors(config, load_file(folder / "model.safetensors"))
+
+
+def test_the_newest_checkpoint_is_exported_to_the_bit(
+    checkpoints: Path, model: LanguageModel, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    exported = export_checkpoint(str(checkpoints), tmp_path / "out")
+    assert sha256_of(read(tmp_path / "out")) == sha256_of(model)
+    assert parse_tokenizer((tmp_path / "out" / "tokenizer.json").read_bytes(), "t").digest == tokenizer.digest
+    assert sorted(exported.files) == FILES
+
+
+def test_the_manifest_holds_every_byte(checkpoints: Path, tmp_path: Path) -> None:
+    exported = export_checkpoint(str(checkpoints), tmp_path / "out")
+    body = (tmp_path / "out" / "MANIFEST.json").read_bytes()
+    assert hashlib.sha256(body).hexdigest() == exported.manifest_sha256
+    told = json.loads(body)
+    assert told["schema"] == "spotrail.model/1"
+    assert [each["path"] for each in told["files"]] == FILES
+    for each in told["files"]:
+        content = (tmp_path / "out" / each["path"]).read_bytes()
+        assert (each["bytes"], each["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_one_checkpoint_can_be_named(checkpoints: Path, tmp_path: Path) -> None:
+    export_checkpoint(f"{checkpoints}/00000001-1", tmp_path / "out")
+    assert all(np.all(leaf == 1) for leaf in jax.tree.leaves(read(tmp_path / "out")))
+
+
+def test_turns_are_written_between_the_reserved_tokens(checkpoints: Path, tmp_path: Path) -> None:
+    export_checkpoint(str(checkpoints), tmp_path / "out")
+    template = jinja2.Template((tmp_path / "out" / "chat_template.jinja").read_text())
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "To be?"}]
+    text = template.render(messages=messages, add_generation_prompt=True)
+    assert text == "<|system|>Be brief.<|end_of_turn|><|user|>To be?<|end_of_turn|><|assistant|>"
+
+
+def test_nothing_is_ever_written_over(checkpoints: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(TrainingError, match="out: exists; an export is written once"):
+        export_checkpoint(str(checkpoints), tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["", "nowhere", "00000009-1"])
+def test_a_checkpoint_that_is_not_there_is_said_to_be_so(checkpoints: Path, tmp_path: Path, name: str) -> None:
+    place = tmp_path / "empty" if name != "00000009-1" else checkpoints
+    with pytest.raises(TrainingError, match="no checkpoint is there; name a folder of checkpoints, or one of them"):
+        export_checkpoint(f"{place}/{name}".rstrip("/"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_that_fails_leaves_nothing(
+    checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("training.export.save_file", full)
+    with pytest.raises(TrainingError, match="out: No space left on device; nothing was exported"):
+        export_checkpoint(str(checkpoints), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_says_what_names_the_volume(checkpoints: Path, tmp_path: Path) -> None:
+    ran = CliRunner().invoke(command, [str(checkpoints), str(tmp_path / "out"), "--format", "json"])
+    assert ran.exit_code == 0, ran.output
+    body = (tmp_path / "out" / "MANIFEST.json").read_bytes()
+    assert json.loads(ran.output)["manifest_sha256"] == hashlib.sha256(body).hexdigest()
