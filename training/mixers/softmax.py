@@ -133,7 +133,8 @@ class Softmax(AbstractMixer[CacheState]):
         )
         every = Marks(*(jnp.concatenate(pair, axis=1) for pair in zip(before, own, strict=True)))
         out = blockwise_attention(q, keys, values, own, every, window=self.config.window, block=self.config.block)
-        out = self._refuse_beyond(out, positions, state)
+        # Not in padding, whose numbers go on to the next layer: there they are multiplied by 0, and NaN stays NaN.
+        out = self._refuse_beyond(out, jnp.where(runs.real, positions, 0), state)
         return self._finish(out, x), _stored(state, k, v, positions, runs)
 
     def step(

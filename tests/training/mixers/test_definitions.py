@@ -157,6 +157,16 @@ def test_beyond_its_context_attention_is_no_number(window: int | None) -> None:
         assert bool(jnp.all(jnp.isnan(out))) == (place == 4)
 
 
+def test_padding_beyond_the_context_is_a_number() -> None:
+    mixer = fresh(SoftmaxConfig(n_heads=2))
+    positions, segments = jnp.arange(6, dtype=jnp.int32)[None], jnp.asarray([[1, 1, 1, 0, 0, 0]], jnp.int32)
+    call: Callable[..., Any] = jax.jit(type(mixer).__call__, compiler_options=QUICKLY)
+    out, state = call(mixer, jnp.ones((1, 6, D_MODEL)), positions, segments, mixer.init_state(1, context=3))
+    assert bool(jnp.all(jnp.isfinite(out)))
+    out, _ = call(mixer, jnp.ones((1, 6, D_MODEL)), positions + 3, segments, state)
+    assert bool(jnp.all(jnp.isnan(out[:, :3])))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
