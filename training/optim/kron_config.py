@@ -100,8 +100,9 @@ class KronConfig:
     """After that every block is refreshed once in so many steps, an equal share of the blocks at each."""
     balance_every: int = 100
     """After so many refreshes the factors of a block are scaled to equal largest entries."""
-    block_size: int = 256
-    """Dense axes are split evenly into parts of at most this size. 1024 is closer to whitening all, on accelerators."""
+    block_size: int = 128
+    """Dense axes are split evenly into parts of at most this size. The cost of a block a number grows with it, and so
+    does what is whitened together: 128 suits a CPU, up to 1024 an accelerator."""
     max_dense: int = 4096
     """A longer axis, as that of a vocabulary, gets a diagonal factor."""
     memory: Memory = Memory.BOTH_DENSE

@@ -104,7 +104,7 @@ def test_the_axis_of_a_vocabulary_is_diagonal_and_the_size_of_the_state_known_be
         "embed": jax.ShapeDtypeStruct((262144, 4096), "float32"),
         "w": jax.ShapeDtypeStruct((4096, 4096), "float32"),
     }
-    config = KronConfig()
+    config = KronConfig(block_size=256)
     layout = plan_blocks(shapes, config, nothing_stacked)
     assert [(group.name, group.rows) for group in layout.groups] == [
         ("dense256_dense256", 256),
