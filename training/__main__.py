@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from training.checkpoint.errors import ResumeRefusedError, SaveFailedError, StoreError
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.preemption import Notice
@@ -77,19 +78,11 @@ def main(
     notice = Notice()
     from rich.console import Console
 
-    from training.commands.train import train
+    from training.commands.train import Options, train
 
-    console = Console(stderr=True, quiet=quiet, highlight=False)
-    code = train(
-        config,
-        overrides,
-        run_dir,
-        fresh=fresh,
-        allow_changes=allow_changes,
-        console=console,
-        notice=notice,
-        began=began,
-    )
+    console = Console(stderr=True, highlight=False)
+    options = Options(fresh=fresh, allow_changes=allow_changes, quiet=quiet)
+    code = train(config, overrides, run_dir, options, console=console, notice=notice, began=began)
     notice.settle()
     context.exit(code)
 
@@ -104,9 +97,15 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return ExitCode.BAD_INPUT
+    except ResumeRefusedError as error:
+        click.echo(f"error: {error}", err=True)
+        return ExitCode.RESUME_REFUSED
     except TrainingError as error:
         click.echo(f"error: {error}", err=True)
         return ExitCode.BAD_INPUT
+    except (StoreError, SaveFailedError) as error:
+        click.echo(f"error: {error}", err=True)
+        return ExitCode.BUG
     return int(code or ExitCode.FINE)
 
 

@@ -185,6 +185,8 @@ class Loop:
         self.instruments.log.text(self.step, text)
 
     def _save_if_due(self) -> None:
+        # What an earlier save failed with stops the run now, and not at the next save.
+        self.instruments.checkpointer.check()
         if self.step % self.config.checkpoint.every and self.step != self.config.steps:
             return
         began = time.monotonic()
@@ -215,12 +217,12 @@ class Loop:
         else:
             self.instruments.checkpointer.wait(max(0.0, notice.seconds_left - COMMIT_MARGIN_SECONDS))
         self.instruments.ledger.mark(self.step)
-        self.instruments.progress.say(f"preempted: {words}; the same command resumes")
+        self.instruments.progress.warn(f"preempted: {words}; the same command resumes")
         return ExitCode.PREEMPTED
 
     def _diverged(self, metrics: StepMetrics) -> ExitCode:
         self.instruments.ledger.mark(self.step)
-        self.instruments.progress.say(
+        self.instruments.progress.warn(
             f"diverged: {metrics.skipped_in_a_row} steps in a row had a gradient or loss that is not finite, the last "
             f"of them step {self.step}; the checkpoint of step {self._saved or 0} stands. Lower learning.rate, or look "
             "at the data of those steps",

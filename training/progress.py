@@ -47,14 +47,14 @@ class Standing:
 class ProgressLine:
     """Shows the standing of a run on `console`, and what else there is to say above it."""
 
-    def __init__(self, console: Console, *, steps: int, every: int) -> None:
-        """`every` is the number of steps between two lines where the console is no terminal."""
-        self._console, self._steps, self._every = console, steps, every
+    def __init__(self, console: Console, *, steps: int, every: int, quiet: bool = False) -> None:
+        """`every` is the number of steps between two lines where the console is no terminal; `quiet` shows none."""
+        self._console, self._steps, self._every, self._quiet = console, steps, every, quiet
         self._live: Progress | None = None
         self._task = TaskID(0)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._quiet:
             columns = TextColumn("step"), _Count(), BarColumn(bar_width=24), TextColumn("{task.fields[words]}")
             self._live = Progress(*columns, console=self._console)
             self._live.start()
@@ -71,11 +71,18 @@ class ProgressLine:
         """A step is finished."""
         if self._live is not None:
             self._live.update(self._task, completed=standing.step, words=standing.words())
+        elif self._quiet:
+            return
         elif standing.step % self._every == 0 or standing.step == self._steps:
             self.say(f"step {standing.step}/{self._steps}  {standing.words()}")
 
     def say(self, text: str, style: str | None = None) -> None:
         """A line of its own, which stays."""
+        if not self._quiet:
+            self.warn(text, style)
+
+    def warn(self, text: str, style: str | None = None) -> None:
+        """A line that is said even where the rest is not."""
         self._console.print(Text(text), style=style, soft_wrap=True)
 
 

@@ -23,7 +23,7 @@ try:
     from google.cloud import storage  # type: ignore[import-untyped]
     from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # type: ignore[import-untyped]
 except ImportError as missing:
-    raise CheckpointError("gs:// needs Google's client: pip install 'spotrail[live]'") from missing
+    raise CheckpointError("gs:// needs Google's client: pip install 'spotrail[train]'") from missing
 
 ResultT = TypeVar("ResultT")
 RETRY_SECONDS: Final = 120.0

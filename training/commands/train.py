@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import final
 
 import jax
 from rich.console import Console
+from rich.text import Text
 
 from training.assembly import Assembly, assemble
 from training.checkpoint.checkpointer import Checkpointer
-from training.checkpoint.errors import ResumeRefusedError, SaveFailedError, StoreError
+from training.checkpoint.errors import SaveFailedError, StoreError
 from training.checkpoint.store import AbstractStore, open_store
 from training.config import RunConfig, read_data, read_run
 from training.config_loading import plain
@@ -32,20 +35,33 @@ from training.resuming import Start, start
 from training.run_directory import RunDirectory
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a command line says besides the configuration."""
+
+    fresh: bool = False
+    """Start at step 0 though there are checkpoints."""
+    allow_changes: bool = False
+    """Go on from checkpoints of another configuration or other data."""
+    quiet: bool = False
+    """Say only what goes wrong."""
+
+
 def train(
     config_path: Path,
     overrides: Sequence[str],
     run_dir: Path | None,
+    options: Options,
     *,
-    fresh: bool,
-    allow_changes: bool,
     console: Console,
     notice: Notice,
     began: float,
 ) -> ExitCode:
     """Train what a configuration says, going on from its newest valid checkpoint; `began` is when the process did.
 
-    Raises TrainingError for a mistake in the configuration, the data or the folders.
+    Raises TrainingError for a mistake in the configuration, the data or the folders; StoreError and SaveFailedError
+    where checkpoints cannot be read or written, unless the capacity is going anyway.
     """
     config, source = read_run(read_data(config_path, overrides), str(config_path))
     notice.grace_seconds = config.checkpoint.grace_seconds
@@ -58,64 +74,89 @@ def train(
         try:
             store = open_store(config.checkpoint.root or directory.checkpoints)
             open_things.callback(store.close)
-            return _attempt(config, source, assembly, directory, store, fresh, allow_changes, console, notice, began)
-        except ResumeRefusedError as error:
-            console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-            return ExitCode.RESUME_REFUSED
+            attempt = _Attempt(
+                config=config,
+                source=source,
+                assembly=assembly,
+                directory=directory,
+                store=store,
+                options=options,
+                console=console,
+                notice=notice,
+                began=began,
+            )
+            return attempt.run()
         except (SaveFailedError, StoreError) as error:
-            console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-            return ExitCode.PREEMPTED if notice.given else ExitCode.BUG
+            if not notice.given:
+                raise
+            console.print(Text(f"preempted, and nothing was committed: {error}"), style="red", soft_wrap=True)
+            return ExitCode.PREEMPTED
 
 
-def _attempt(
-    config: RunConfig,
-    source: BatchSource,
-    assembly: Assembly,
-    directory: RunDirectory,
-    store: AbstractStore,
-    fresh: bool,
-    allow_changes: bool,
-    console: Console,
-    notice: Notice,
-    began: float,
-) -> ExitCode:
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
     """Restore, train, and close everything, whatever happens."""
-    print_of_run = fingerprint(plain(config), source.digest)
-    from_here = start(config, assembly, store, print_of_run, fresh=fresh, allow_changes=allow_changes)
-    _introduce(config, from_here, console)
-    tokenizer = load_tokenizer(source.tokenizer_path)
-    with ExitStack() as open_things:
-        checkpointer = Checkpointer(
-            store,
-            run=config.name,
-            retention=config.checkpoint.keep,
-            fingerprint=print_of_run,
-            start_over=fresh,
-        )
-        open_things.enter_context(checkpointer)
-        directory.cut_metrics(from_here.step)
-        ledger = Ledger(directory.goodput, int(checkpointer.attempt), resumed_at=from_here.step, began=began)
+
+    config: RunConfig
+    source: BatchSource
+    assembly: Assembly
+    directory: RunDirectory
+    store: AbstractStore
+    options: Options
+    console: Console
+    notice: Notice
+    began: float
+
+    def run(self) -> ExitCode:
+        now = fingerprint(plain(self.config), self.source.digest)
+        fresh, changes = self.options.fresh, self.options.allow_changes
+        begin = start(self.config, self.assembly, self.store, now, fresh=fresh, allow_changes=changes)
+        if not self.options.quiet:
+            _introduce(self.config, begin, self.console)
+        tokenizer = load_tokenizer(self.source.tokenizer_path)
+        with ExitStack() as open_things:
+            checkpointer = Checkpointer(
+                self.store,
+                run=self.config.name,
+                retention=self.config.checkpoint.keep,
+                fingerprint=now,
+                start_over=fresh,
+            )
+            open_things.enter_context(checkpointer)
+            self.directory.cut_metrics(begin.step)
+            serving = Serving(model=self.config.model, tokenizer=self._published())
+            instruments = self._instruments(checkpointer, begin, open_things)
+            return Loop(self.config, self.assembly, self.source, tokenizer, serving, instruments, begin).run()
+
+    def _published(self) -> str:
+        return publish_tokenizer(self.store, self.source.tokenizer_path)
+
+    def _instruments(self, checkpointer: Checkpointer, begin: Start, open_things: ExitStack) -> Instruments:
+        """Everything around the step, each closed with `open_things`."""
+        number = int(checkpointer.attempt)
+        log_config, directory = self.config.log, self.directory
+        ledger = Ledger(directory.goodput, number, resumed_at=begin.step, began=self.began)
         open_things.callback(ledger.close)
-        board = directory.tensorboard if config.log.tensorboard else None
-        log = MetricsLog(directory.metrics, tensorboard=board, resumed_at=from_here.step)
+        board = directory.tensorboard if log_config.tensorboard else None
+        log = MetricsLog(directory.metrics, tensorboard=board, resumed_at=begin.step)
         open_things.callback(log.close)
-        progress = open_things.enter_context(ProgressLine(console, steps=config.steps, every=config.log.every))
+        line = ProgressLine(self.console, steps=self.config.steps, every=log_config.every, quiet=self.options.quiet)
+        progress = open_things.enter_context(line)
         heartbeat = Heartbeat(
-            lambda body: store.replace(HEARTBEAT, body, _generation(store)),
-            run=config.name,
-            attempt=int(checkpointer.attempt),
-            failed=lambda error: progress.say(f"the heartbeat was not written: {error}", style="yellow"),
+            lambda body: self.store.replace(HEARTBEAT, body, _generation(self.store)),
+            run=self.config.name,
+            attempt=number,
+            failed=lambda error: progress.warn(f"the heartbeat was not written: {error}", style="yellow"),
         )
-        instruments = Instruments(
+        return Instruments(
             ledger=ledger,
             log=log,
             checkpointer=checkpointer,
             heartbeat=heartbeat,
             progress=progress,
-            notice=notice,
+            notice=self.notice,
         )
-        serving = Serving(model=config.model, tokenizer=publish_tokenizer(store, source.tokenizer_path))
-        return Loop(config, assembly, source, tokenizer, serving, instruments, from_here).run()
 
 
 def _generation(store: AbstractStore) -> str | None:
