@@ -1,11 +1,11 @@
 """An environment for the optimizers of others: `python -m tests.bench.peers.optimizer_environment DIR --python PYTHON`.
 
-It holds distributed-kron, psgd-jax and psgdax, pinned, with a jax that our own optimizers run on too. As they are
-published the first two do not import there; after the installation:
+It holds distributed-kron, psgd-jax and psgdax, pinned, with the jax and optax that our own optimizers run on too. As
+they are published the first two do not import there; after the installation:
 
 - distributed-kron subscripts PartitionSpec in an annotation, which jax no longer allows: the brackets go
-- distributed-kron and psgd-jax need flax and do not say so: it is named here
-- psgd-jax needs a private name of optax that left with 0.2.7: optax is pinned below
+- psgd-jax takes `clipping` from the private half of optax, where it no longer is: the public half has the same names
+- both need flax and do not say so: it is named here
 
 Prints the path of the environment's interpreter, for `--peer-python` of the benchmarks.
 """
@@ -23,10 +23,18 @@ PACKAGES: Final = (
     "psgdax==0.1.1",
     "flax==0.12.8",
     "jax==0.10.2",
-    "optax==0.2.6",
+    "optax==0.2.8",
     "jaxtyping>=0.3.2",
 )
-SUBSCRIPT: Final = "PartitionSpec[str, str]"
+PUBLIC_CLIPPING: Final = "import optax as clipping\nfrom optax._src import base, transform"
+REPAIRS: Final = {
+    "distributed_kron/kron.py": ("PartitionSpec[str, str]", "PartitionSpec"),
+    "psgd_jax/affine.py": ("from optax._src import base, transform, clipping", PUBLIC_CLIPPING),
+    "psgd_jax/kron.py": ("from optax._src import base, transform, clipping, numerics", f"{PUBLIC_CLIPPING}, numerics"),
+    "psgd_jax/low_rank_approximation.py": ("from optax._src import base, transform, clipping", PUBLIC_CLIPPING),
+    "psgd_jax/xmat.py": ("from optax._src import base, transform, clipping", PUBLIC_CLIPPING),
+}
+"""What stands in a file, and what it becomes."""
 
 
 def main() -> None:
@@ -43,12 +51,12 @@ def main() -> None:
 
 
 def repair(packages: Path) -> None:
-    """Take out the subscript of the annotation that keeps distributed-kron from being imported."""
-    source = packages / "distributed_kron" / "kron.py"
-    text = source.read_text()
-    if SUBSCRIPT not in text:
-        raise SystemExit(f"{source} no longer has {SUBSCRIPT}: is it another version than {PACKAGES[0]}?")
-    source.write_text(text.replace(SUBSCRIPT, "PartitionSpec"))
+    """Make them importable."""
+    for name, (before, after) in REPAIRS.items():
+        text = (packages / name).read_text()
+        if before not in text:
+            raise SystemExit(f"{name} does not have {before!r}: is it another version than that of {PACKAGES}?")
+        (packages / name).write_text(text.replace(before, after))
 
 
 if __name__ == "__main__":
