@@ -74,9 +74,11 @@ ROWS: Final[Mapping[str, Row]] = {
             "rosenbrock": Toy(0.01, 460),
         },
     ),
+}
+
+VARIANTS: Final[Mapping[str, Row]] = {
     "kron of the gradient": Row(
-        config=KronConfig(whiten=Whiten.GRADIENT, dense_steps=4, refresh_period=2, lanes=2, block_size=8),
-        toy_config=KronConfig(
+        config=KronConfig(
             whiten=Whiten.GRADIENT, b1=0.9, precondition_rate=0.1, final_precondition_rate=0.1, dense_steps=TOY_STEPS
         ),
         bytes_per_number=4.4,
@@ -88,4 +90,7 @@ ROWS: Final[Mapping[str, Row]] = {
         },
     ),
 }
+"""Other settings of the same optimizers, for the toy problems alone."""
+
 every_row: Final = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+every_variant: Final = pytest.mark.parametrize("row", [*ROWS.values(), *VARIANTS.values()], ids=[*ROWS, *VARIANTS])

@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from tests.training.optim.optimizers import TOY_STEPS, Row, every_row
+from tests.training.optim.optimizers import TOY_STEPS, Row, every_variant
 from training.optim.build import build_optimizer
 from training.optim.learning import LearningConfig
 
@@ -69,7 +69,7 @@ def traces(row: Row) -> dict[str, np.ndarray]:
     return {name: np.asarray(trace) / float(trace[0]) for name, trace in run().items()}
 
 
-@every_row
+@every_variant
 def test_the_loss_is_down_in_as_many_steps_as_were_measured(row: Row) -> None:
     found = traces(row)
     needed = {name: int(np.argmax(found[name] <= toy.tolerance)) for name, toy in row.toys.items()}
