@@ -34,6 +34,10 @@ bench: .venv/.ready
 	$(BIN)/python tests/bench/preview.py
 	$(BIN)/python tests/bench/readers.py
 	$(BIN)/python -m tests.bench.audit
+	$(BIN)/python -m tests.bench.optimizers -n 8
+	$(BIN)/python -m tests.bench.mixers
+	$(BIN)/python -m tests.bench.loader --tokens 10000000
+	$(BIN)/python -m tests.bench.kills
 
 # A .venv that uv made gets pip; one that was left half-made, or has an older Python, is made again.
 # --inexact keeps pip and uv themselves, which the lock does not list. Bytecode is compiled once here, because the

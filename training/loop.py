@@ -127,6 +127,8 @@ class Loop:
         seconds = self._step_seconds or 0.0
         self._loss = float(metrics.loss)
         rate = float(metrics.tokens) / seconds if seconds else 0.0
+        # A skipped step is no update, and does not move the schedule.
+        updates = self.step - 1 - int(metrics.skipped) + int(metrics.skipped_in_a_row > 0)
         self._look_up(self.config.log.validate_every, self._validate)
         account = self.instruments.ledger.account()
         cost = None if self.config.cost_per_hour is None else self.config.cost_per_hour * account.wall / 3600
@@ -136,7 +138,7 @@ class Loop:
                 "loss": self._loss,
                 "z_loss": float(metrics.z_loss),
                 "gradient_norm": float(metrics.gradient_norm),
-                "learning_rate": float(self.assembly.learning_rate(self.step - 1)),
+                "learning_rate": float(self.assembly.learning_rate(updates)),
                 "tokens": int(metrics.tokens),
                 "tokens_per_second": round(rate, 3),
                 "seconds": round(seconds, 6),

@@ -24,7 +24,7 @@ OptimConfig = KronConfig | AdamWConfig | MuonConfig
 """The method; its field `type` is its name in a configuration."""
 
 PEAKS: Final[Mapping[str, float]] = MappingProxyType({"kron": 4e-3, "adamw": 4e-3, "muon": 4e-3})
-"""Peak learning rates that have served best on the Shakespeare configuration (docs/experiments.md)."""
+"""Peak learning rates to begin with; none of them has been tuned at length."""
 
 
 def build_optimizer(

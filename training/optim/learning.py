@@ -36,7 +36,7 @@ class LearningConfig:
     """
 
     rate: float | None = None
-    """Peak of the learning rate; left out, the one that has served best with the optimizer (`build.PEAKS`)."""
+    """Peak of the learning rate; left out, the one that `build.PEAKS` has for the optimizer."""
     schedule: ScheduleKind = ScheduleKind.COSINE
     """How it goes after the warm-up."""
     warmup_steps: int = 20
