@@ -20,7 +20,7 @@ try:
     from google.api_core import exceptions
     from google.auth.credentials import AnonymousCredentials
     from google.auth.exceptions import GoogleAuthError, TransportError
-    from google.cloud import storage  # type: ignore[import-untyped]
+    from google.cloud.storage import Client  # type: ignore[import-untyped]
     from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # type: ignore[import-untyped]
 except ImportError as missing:
     raise CheckpointError("gs:// needs Google's client: pip install 'spotrail[train]'") from missing
@@ -174,10 +174,10 @@ class GcsStore(AbstractStore):
 def _client() -> Any:
     endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
     if endpoint is None:
-        client = storage.Client()
+        client = Client()
     else:
         address = endpoint if "://" in endpoint else f"http://{endpoint}"
-        client = storage.Client(
+        client = Client(
             project="none",
             credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
             client_options={"api_endpoint": address},
