@@ -40,8 +40,10 @@ def parsed(prefix: str) -> Name | None:
 
 def check_run(run: str) -> str:
     """A name of a run that may be part of the name of an object. Raises CheckpointError."""
-    if not _RUN.fullmatch(run):
-        raise CheckpointError(f"the run is called {run!r}; use 1 to 63 letters, digits, '-', '_' and '.'")
+    if not _RUN.fullmatch(run) or run in (".", ".."):
+        raise CheckpointError(
+            f"the run is called {run!r}; use 1 to 63 letters, digits, '-', '_' and '.', but not '.' or '..' alone"
+        )
     return run
 
 

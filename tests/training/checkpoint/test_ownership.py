@@ -202,7 +202,10 @@ def test_what_is_no_name_of_a_checkpoint(name: str) -> None:
     assert parsed(name) is None
 
 
-@pytest.mark.parametrize(("run", "attempt"), [("a/b", None), ("", None), ("r", "a/b"), ("r", "-x"), ("r", "x" * 41)])
+@pytest.mark.parametrize(
+    ("run", "attempt"),
+    [("a/b", None), ("", None), (".", None), ("..", None), ("r", "a/b"), ("r", "-x"), ("r", "x" * 41)],
+)
 def test_names_that_make_no_folder(run: str, attempt: str | None, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"use 1 to (63|40) letters"):
         Checkpointer(tmp_path, run=run, attempt=attempt)
