@@ -174,7 +174,14 @@ class GcsStore(AbstractStore):
 def _client() -> Any:
     endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
     if endpoint is None:
-        client = Client()
+        try:
+            client = Client()
+        except (GoogleAuthError, OSError, ValueError) as error:
+            raise StoreError(
+                f"{SCHEME} cannot be reached without credentials: {_shown(error).rstrip('.')}; run `gcloud auth "
+                "application-default login`, or name a key or a project in the environment "
+                "(GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_CLOUD_PROJECT)"
+            ) from error
     else:
         address = endpoint if "://" in endpoint else f"http://{endpoint}"
         client = Client(

@@ -6,18 +6,22 @@ there. Listings may lag behind (they are never the only proof of anything here);
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
+from training.checkpoint.errors import CheckpointError
+
 Part: TypeAlias = bytes | npt.NDArray[np.uint8]
 """A stretch of the bytes of an object; arrays are written from where they lie."""
 SCHEME = "gs://"
+_ADDRESS: Final = re.compile(r"\w[\w+.-]*://")
 
 
 @final
@@ -71,13 +75,19 @@ class AbstractStore(ABC):
 
 
 def open_store(root: str | Path | AbstractStore) -> AbstractStore:
-    """The store at `gs://bucket/prefix`, or in a folder, which need not be there yet. Raises CheckpointError."""
+    """The store at `gs://bucket/prefix`, or in a folder, which need not be there yet.
+
+    Raises CheckpointError for an address of neither, StoreError where there are no credentials for a bucket.
+    """
     if isinstance(root, AbstractStore):
         return root
     if str(root).startswith(SCHEME):
         from training.checkpoint.gcs_store import GcsStore
 
         return GcsStore(str(root))
+    if found := _ADDRESS.match(str(root)):
+        hint = f"; did you mean {SCHEME}{str(root)[found.end() :]}?" if found[0].lower() == SCHEME else ""
+        raise CheckpointError(f"{root}: checkpoints need a folder or {SCHEME}bucket/prefix, not {found[0]}{hint}")
     from training.checkpoint.local_store import LocalStore
 
     return LocalStore(Path(root))

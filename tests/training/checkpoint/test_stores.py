@@ -19,6 +19,7 @@ from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.server import served
 from tests.google_cloud.world import World
 from tests.training.checkpoint.trees import assert_same, small_tree
+from training.__main__ import run
 from training.checkpoint.checkpointer import Checkpointer
 from training.checkpoint.discovery import find_newest_valid
 from training.checkpoint.errors import (
@@ -36,6 +37,7 @@ from training.checkpoint.retention import Retention
 from training.checkpoint.retries import retried
 from training.checkpoint.staging import Arena
 from training.checkpoint.store import AbstractStore, open_store
+from training.exit_codes import ExitCode
 
 UPLOAD, GET, LIST, DELETE = (f"storage.objects.{verb}" for verb in ("insert", "get", "list", "delete"))
 ROOT = "gs://ckpt/runs/a"
@@ -156,6 +158,50 @@ def test_addresses(world: World, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="ckpt-that-nobody-made/x cannot be listed: there is no such bucket"):
         missing.folders()
     missing.close()
+
+
+@pytest.mark.parametrize("key", [None, "missing.json", "empty.json"])
+@pytest.mark.parametrize(
+    "arguments", [("checkpoints", "ls", ROOT), ("export", ROOT, "out")], ids=lambda words: words[0]
+)
+def test_a_bucket_without_credentials_is_one_message(
+    arguments: tuple[str, ...],
+    key: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty.json").write_text("")
+    for name in ("STORAGE_EMULATOR_HOST", "TENSORSTORE_GCS_HTTP_URL", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.chdir(tmp_path)
+    if key is not None:
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / key))
+    try:
+        code = run(arguments)
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    said = capsys.readouterr()
+    assert (code, said.out) == (ExitCode.BUG, "")
+    assert said.err.startswith("error: gs:// cannot be reached without credentials: ")
+    assert "run `gcloud auth application-default login`" in said.err
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("s3://b/p", r"s3://b/p: checkpoints need a folder or gs://bucket/prefix, not s3://$"),
+        ("file:///b/p", r"bucket/prefix, not file://$"),
+        ("git+ssh://b/p", r"bucket/prefix, not git\+ssh://$"),
+        ("GS://b/p", r"bucket/prefix, not GS://; did you mean gs://b/p\?$"),
+    ],
+)
+def test_an_address_of_another_store_becomes_no_folder(address: str, said: str) -> None:
+    with pytest.raises(CheckpointError, match=said):
+        open_store(address)
+    assert isinstance(open_store("a:b/c"), LocalStore), "a colon alone is part of a name"
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
