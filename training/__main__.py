@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.preemption import Notice
 
+STOPPED: Final = 130
+"""By Ctrl-C, as shells have it."""
 COMMANDS: Final = ("checkpoints", "export", "prepare")
 """One module of `training.commands` each."""
 
@@ -66,7 +69,7 @@ def main(
     last finished step is committed; 7 the checkpoints are of another model, optimizer or data; 8 diverged.
     """
     if context.invoked_subcommand is not None:
-        if config is not None or overrides or run_dir is not None or fresh:
+        if config is not None or overrides or run_dir is not None or fresh or allow_changes or quiet:
             raise click.UsageError(
                 f"--config, --set, --run-dir and --fresh are for training, not {context.invoked_subcommand}"
             )
@@ -93,7 +96,7 @@ def run(arguments: Sequence[str]) -> int:
         code = main.main(args=list(arguments), prog_name="python -m training", standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
-        return 130
+        return STOPPED
     except click.ClickException as error:
         error.show()
         return ExitCode.BAD_INPUT
@@ -106,8 +109,18 @@ def run(arguments: Sequence[str]) -> int:
     except (StoreError, SaveFailedError) as error:
         click.echo(f"error: {error}", err=True)
         return ExitCode.BUG
+    except OSError as error:
+        # What no room has foreseen: a disk that is full, a folder that went away.
+        click.echo(f"error: {error.filename or 'the machine'}: {error.strerror or error}", err=True)
+        return ExitCode.BUG
     return int(code or ExitCode.FINE)
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    ended = run(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if ended == STOPPED:
+        # Ctrl-C may come in the middle of a compilation, whose threads do not survive an orderly end.
+        os._exit(ended)
+    sys.exit(ended)

@@ -111,6 +111,8 @@ class LogConfig:
         for name in ("every", "sample_tokens"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} is {getattr(self, name)}; it counts from 1")
+        if not self.prompt:
+            raise TrainingError("prompt is empty; a sample goes on from a character at least")
         if not self.temperature >= 0:
             raise TrainingError(f"temperature is {self.temperature}; it is 0 or positive")
 
@@ -153,10 +155,10 @@ class RunConfig:
     """Price of the slice in an hour, as `spotrail plan` says it, for the cost so far; null: none is shown."""
 
     def __post_init__(self) -> None:
-        if not self.name or len(self.name) > 63 or set(self.name) - _NAME:
+        if not self.name or len(self.name) > 63 or set(self.name) - _NAME or set(self.name) == {"."}:
             raise TrainingError(f"name is {self.name!r}; use 1 to 63 letters, digits, '-', '_' and '.'")
-        if self.steps < 1:
-            raise TrainingError(f"steps is {self.steps}; it counts updates, from 1")
+        if not 1 <= self.steps < 1 << 31:
+            raise TrainingError(f"steps is {self.steps}; it counts updates, from 1 to 2^31 - 1")
         if not 0 <= self.seed < 1 << 63:
             raise TrainingError(f"seed is {self.seed}; it is from 0 to 2^63 - 1")
         if self.skips_in_a_row < 1:

@@ -184,7 +184,11 @@ _KINDS: Final[Mapping[type, str]] = types.MappingProxyType(
 
 def _scalar(hint: Any, data: Any, path: str, mistakes: list[str]) -> Any:
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            mistakes.append(f"{path} is a whole number of {len(str(data))} digits; a number is below 1.8e308")
+            return None
     if hint is Path and isinstance(data, str):
         return Path(data)
     if hint in _KINDS and type(data) is hint:

@@ -6,10 +6,12 @@ REFUSED: another run. The answer comes before the first step, with every reason.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import hashlib
 import json
 import os
+import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from training.checkpoint.manifest import Manifest
 
-LIBRARIES: Final = ("jax", "jaxlib", "numpy", "equinox", "optax")
+LIBRARIES: Final = ("jax", "jaxlib", "numpy", "equinox", "optax", "libtpu")
 """Those whose arithmetic the steps are made of."""
 NEUTRAL: Final = ("name", "checkpoint", "log", "skips_in_a_row", "cost_per_hour", "data")
 """Fields of a configuration, with all below them, that no number of the training depends on. What counts of the data is
@@ -109,10 +111,11 @@ def fingerprint(config: Mapping[str, Any], data: str, *, neutral: Iterable[str] 
         code=code_digest(Path(training.__file__).parent),
         config=_without(flattened(config), tuple(neutral)),
         data=data,
-        device_kind=jax.devices()[0].device_kind,
+        device_kind=_device_kind(),
         device_count=jax.device_count(),
-        versions={name: metadata.version(name) for name in LIBRARIES},
-        settings={name: str(getattr(jax.config, name)) for name in _SETTINGS} | {"XLA_FLAGS": _flags()},
+        versions=_versions(),
+        settings={name: str(getattr(jax.config, name)) for name in _SETTINGS}
+        | {"XLA_FLAGS": _flags(), "LIBTPU_INIT_ARGS": os.environ.get("LIBTPU_INIT_ARGS", "")},
     )
 
 
@@ -201,6 +204,29 @@ def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[t
         is_ = json.dumps(now[path]) if path in now else _ABSENT
         if was != is_:
             yield path, was, is_
+
+
+def _device_kind() -> str:
+    """The kind of the accelerator. Of a processor its model and instruction sets, which XLA compiles for."""
+    kind = str(jax.devices()[0].device_kind)
+    if jax.default_backend() != "cpu":
+        return kind
+    told: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            told.setdefault(name.strip(), value.strip())
+    sets = " ".join(sorted(told.get("flags", told.get("Features", "")).split()))
+    return f"{kind} {told.get('model name', platform.machine())} {hashlib.sha256(sets.encode()).hexdigest()[:8]}"
+
+
+def _versions() -> dict[str, str]:
+    """Of the libraries that are installed: there is no libtpu without chips."""
+    versions = {}
+    for name in LIBRARIES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def _flags() -> str:

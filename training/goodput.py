@@ -56,6 +56,11 @@ class Account:
         return sum(self.seconds.values())
 
     @property
+    def billed(self) -> float:
+        """Seconds in which there was a machine."""
+        return self.wall - self.seconds[Bucket.DOWN]
+
+    @property
     def goodput(self) -> float:
         """Kept step time over all time; 1.0 before any has passed."""
         return self.seconds[Bucket.STEP] / self.wall if self.wall else 1.0
@@ -71,19 +76,23 @@ class Ledger:
         attempt: int,
         *,
         resumed_at: int = 0,
+        restored: float = 0.0,
         clock: Callable[[], float] = time.time,
         began: float | None = None,
     ) -> None:
-        """`began` is the time of `clock` at which the process did; the time since then counts as STARTUP."""
-        self._earlier = read_ledger(path)
+        """`began` is the time of `clock` at which the process did; the time since then counts as STARTUP, but for the
+        seconds in which a checkpoint was `restored`."""
+        earlier = read_ledger(path)
         self._clock = clock
         self._attempt = attempt
         self._began = clock() if began is None else began
         self._spent: dict[Bucket, float] = dict.fromkeys(_MEASURED, 0.0)
-        self._spent[Bucket.STARTUP] = clock() - self._began
-        self._lines: list[Mapping[str, Any]] = []
+        self._spent[Bucket.STARTUP] = clock() - self._began - restored
+        self._spent[Bucket.RESTORE] = restored
         self._file = path.open("a", encoding="utf-8")
-        self.mark(resumed_at)
+        self._first = self._last = self._write(resumed_at)
+        # What earlier attempts add up to does not change any more, and they may have many lines.
+        self._before = _sum(account([*earlier, self._first]), account([self._first]), sign=-1)
 
     @contextmanager
     def measure(self, bucket: Bucket) -> Iterator[None]:
@@ -96,6 +105,9 @@ class Ledger:
 
     def mark(self, step: int) -> None:
         """Write down what has been spent up to the end of a step."""
+        self._last = self._write(step)
+
+    def _write(self, step: int) -> Mapping[str, Any]:
         line = {
             "attempt": self._attempt,
             "step": step,
@@ -105,12 +117,11 @@ class Ledger:
         }
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
-        # The first and the newest line of an attempt that is under way are all that its own sum needs.
-        self._lines = [*self._lines[:1], line]
+        return line
 
     def account(self) -> Account:
         """The sum up to the last mark."""
-        return account(itertools.chain(self._earlier, self._lines))
+        return _sum(self._before, account([self._first, self._last]))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -120,6 +131,9 @@ class Ledger:
 _MEASURED: Final[tuple[Bucket, ...]] = tuple(
     bucket for bucket in Bucket if bucket not in (Bucket.WASTED, Bucket.OTHER, Bucket.DOWN)
 )
+
+
+_FIELDS: Final = frozenset({"attempt", "step", "began", "time", "seconds"})
 
 
 def read_ledger(path: Path) -> tuple[Mapping[str, Any], ...]:
@@ -132,7 +146,7 @@ def read_ledger(path: Path) -> tuple[Mapping[str, Any], ...]:
             line = json.loads(text)
         except ValueError:
             continue
-        if isinstance(line, dict) and "attempt" in line:
+        if isinstance(line, dict) and line.keys() >= _FIELDS:
             lines.append(line)
     return tuple(lines)
 
@@ -144,7 +158,7 @@ def account(lines: Iterable[Mapping[str, Any]]) -> Account:
     as much of its step time as lies behind its last line at or before that step.
     """
     seconds = dict.fromkeys(Bucket, 0.0)
-    attempts = [list(each) for _, each in itertools.groupby(lines, key=lambda line: line["attempt"])]
+    attempts = [list(each) for _, each in itertools.groupby(lines, key=lambda line: (line["attempt"], line["began"]))]
     ended: float | None = None
     for own, following in itertools.zip_longest(attempts, attempts[1:]):
         first, last = own[0], own[-1]
@@ -159,6 +173,10 @@ def account(lines: Iterable[Mapping[str, Any]]) -> Account:
             seconds[Bucket.STEP] -= wasted
         ended = last["time"]
     return Account(seconds=seconds)
+
+
+def _sum(one: Account, other: Account, *, sign: int = 1) -> Account:
+    return Account(seconds={bucket: one.seconds[bucket] + sign * other.seconds[bucket] for bucket in Bucket})
 
 
 def _steps(line: Mapping[str, Any]) -> float:

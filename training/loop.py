@@ -24,6 +24,7 @@ from training.config import RunConfig
 from training.data.batches import Batch, BatchSource
 from training.data.prefetch import prefetch
 from training.data.tokenizer import Tokenizer
+from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.export import Serving
 from training.goodput import Bucket, Ledger
@@ -75,7 +76,9 @@ class Loop:
         self.state, self.step = start.state, start.step
         self._saved = self.step if self.step else None
         self._loss = start.loss
+        self._lineage = start.lineage
         self._validation: float | None = None
+        self._unreadable: TrainingError | None = None
         self._step_seconds: float | None = None
 
     def run(self) -> ExitCode:
@@ -94,6 +97,8 @@ class Loop:
                 return self._diverged(metrics)
             self._save_if_due()
             self.instruments.ledger.mark(self.step)
+            if self._unreadable is not None:
+                raise self._unreadable
         if self.instruments.notice.given and self._saved != self.step:
             return self._give_way()
         return self._finish()
@@ -105,10 +110,10 @@ class Loop:
         with self.instruments.ledger.measure(Bucket.COMPILE if first else Bucket.STEP):
             tokens, segments = self._placed(batch)
             self.state, told = self.assembly.step(self.state, tokens, segments)
-            following = None if first else self._next(batches)
+            following = None if first else self._next_or_later(batches)
             metrics = jax.device_get(told)
         if first:
-            following = self._next(batches)
+            following = self._next_or_later(batches)
         self._step_seconds = time.monotonic() - began
         self.step += 1
         return metrics, following
@@ -117,6 +122,14 @@ class Loop:
         with self.instruments.ledger.measure(Bucket.DATA):
             batch: Batch | None = next(batches, None)
         return batch
+
+    def _next_or_later(self, batches: Iterator[Batch]) -> Batch | None:
+        """The next batch; where it cannot be read, that is raised when the step under way is told and saved."""
+        try:
+            return self._next(batches)
+        except TrainingError as error:
+            self._unreadable = error
+            return None
 
     def _placed(self, batch: Batch) -> tuple[jax.Array, jax.Array]:
         tokens, segments = jax.device_put((batch.tokens, batch.segments), self.assembly.rows)
@@ -129,9 +142,9 @@ class Loop:
         rate = float(metrics.tokens) / seconds if seconds else 0.0
         # A skipped step is no update, and does not move the schedule.
         updates = self.step - 1 - int(metrics.skipped) + int(metrics.skipped_in_a_row > 0)
-        self._look_up(self.config.log.validate_every, self._validate)
+        measured = self._look_up(self.config.log.validate_every, self._validate)
         account = self.instruments.ledger.account()
-        cost = None if self.config.cost_per_hour is None else self.config.cost_per_hour * account.wall / 3600
+        cost = None if self.config.cost_per_hour is None else self.config.cost_per_hour * account.billed / 3600
         self.instruments.log.write(
             self.step,
             {
@@ -144,7 +157,7 @@ class Loop:
                 "seconds": round(seconds, 6),
                 "skipped": int(metrics.skipped),
                 "goodput": round(account.goodput, 6),
-                "validation_loss": self._validation if self._is_due(self.config.log.validate_every) else None,
+                "validation_loss": self._validation if measured else None,
                 "cost": cost,
             },
         )
@@ -166,25 +179,31 @@ class Loop:
     def _is_due(self, every: int) -> bool:
         return bool(every) and (self.step % every == 0 or self.step == self.config.steps)
 
-    def _look_up(self, every: int, look: Callable[[], None]) -> None:
-        if self._is_due(every) and not self.instruments.notice.given:
-            with self.instruments.ledger.measure(Bucket.VALIDATION):
-                look()
+    def _look_up(self, every: int, look: Callable[[], bool]) -> bool:
+        """Look where it is due; whether there is something to see. Nobody looks while the capacity goes."""
+        if not self._is_due(every) or self.instruments.notice.given:
+            return False
+        with self.instruments.ledger.measure(Bucket.VALIDATION):
+            return look()
 
-    def _validate(self) -> None:
+    def _validate(self) -> bool:
         sums: LossSums | None = None
         for number in range(min(self.config.log.validation_batches, self.source.validation_batches)):
+            if self.instruments.notice.given:
+                return False
             part = self.assembly.validate(self.state.model, *self._placed(self.source.validation(number)))
             sums = part if sums is None else sums + part
         self._validation = None if sums is None else float(sums.mean_loss())
+        return sums is not None
 
-    def _sample(self) -> None:
-        prompt = np.asarray(self.tokenizer.encode(self.config.log.prompt) or [0], np.int32)
+    def _sample(self) -> bool:
+        prompt = np.asarray(self.tokenizer.encode(self.config.log.prompt), np.int32)
         key = sample_key(self.config.seed, self.step)
         chosen = self.assembly.sample(self.state.model, jnp.asarray(prompt), key)
         text = self.config.log.prompt + self.tokenizer.decode(np.asarray(chosen).tolist())
         self.instruments.progress.say("» " + text.strip().replace("\n", "\n  "), style="green")
         self.instruments.log.text(self.step, text)
+        return True
 
     def _save_if_due(self) -> None:
         # What an earlier save failed with stops the run now, and not at the next save.
@@ -205,6 +224,7 @@ class Loop:
             "data": {"digest": self.source.digest, "next_step": self.step},
             "random": {"seed": self.config.seed, "next_step": self.step},
             "serving": self.serving.to_json(),
+            "lineage": list(self._lineage),
         }
 
     def _give_way(self) -> ExitCode:

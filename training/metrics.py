@@ -58,4 +58,4 @@ def _board(folder: Path, resumed_at: int) -> SummaryWriter:
     # A second of import that a run without TensorBoard need not wait for.
     from tensorboardX import SummaryWriter
 
-    return SummaryWriter(str(folder), purge_step=resumed_at + 1 if resumed_at else None, max_queue=100)
+    return SummaryWriter(str(folder), purge_step=resumed_at + 1, max_queue=100)

@@ -79,7 +79,7 @@ class Notice:
 
     def _end_in_time(self) -> None:
         if not self._settled.wait(self.grace_seconds):
-            message = f"preempted: no step boundary within {self.grace_seconds:g} s; the last checkpoint stands\n"
+            message = f"preempted: nothing was committed within {self.grace_seconds:g} s; the last checkpoint stands\n"
             sys.stderr.write(message)
             sys.stderr.flush()
             self._leave(ExitCode.PREEMPTED)

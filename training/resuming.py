@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from training.assembly import Assembly, fresh_state
 from training.checkpoint.discovery import Found, find_newest_valid
@@ -28,6 +28,8 @@ class Start:
     """What there is to say of it, in the line that introduces a run."""
     loss: float = math.nan
     """Of its last step; NaN before the first."""
+    lineage: tuple[str, ...] = ()
+    """The resumes of this run so far that were not BITWISE; checkpoints carry them on."""
     notes: tuple[str, ...] = ()
     """Reasons and warnings, one line each."""
 
@@ -52,9 +54,26 @@ def start(
     verdict = _judged(found, now, allow_changes=allow_changes)
     state, meta = restore(found, assembly.shapes, assembly.shardings)
     loss = meta.get("loss")
-    notes = (*(f"stepped over: {why}" for why in found.skipped), *verdict.reasons)
-    words = f"resume: {verdict.judgement.value} from step {found.step}"
-    return Start(state=state, step=found.step, words=words, loss=math.nan if loss is None else float(loss), notes=notes)
+    before = tuple(map(str, meta.get("lineage", ())))
+    called = _CALLED[verdict.judgement]
+    lineage = before if verdict.judgement is Judgement.BITWISE else (*before, f"{called} at step {found.step}")
+    notes = (
+        *(f"stepped over: {why}" for why in found.skipped),
+        *verdict.reasons,
+        *(f"not the bits of a straight run: {each}" for each in before),
+    )
+    return Start(
+        state=state,
+        step=found.step,
+        words=f"resume: {called} from step {found.step}",
+        loss=math.nan if loss is None else float(loss),
+        lineage=lineage,
+        notes=notes,
+    )
+
+
+_CALLED: Final = {Judgement.BITWISE: "BITWISE", Judgement.NUMERIC: "NUMERIC", Judgement.REFUSED: "CHANGED"}
+"""What a resume is called; one that would be refused is done only where it is asked for."""
 
 
 def _judged(found: Found, now: Fingerprint, *, allow_changes: bool) -> Verdict:

@@ -12,6 +12,7 @@ from typing import Any, final
 import yaml
 
 from training.errors import TrainingError
+from training.yaml_file import read
 
 
 @final
@@ -57,8 +58,15 @@ class RunDirectory:
         return self.path / "checkpoints"
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Keep the configuration as it is after defaults and overrides."""
+        """Keep the configuration as it is after defaults and overrides. Raises TrainingError where it cannot be."""
         _replace(self.path / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True).encode())
+
+    def read_config(self) -> dict[str, Any]:
+        """The configuration of the attempt before; empty where there was none, or where it cannot be read."""
+        try:
+            return read(self.path / "config.yaml")
+        except TrainingError:
+            return {}
 
     def cut_metrics(self, step: int) -> int:
         """Take away the lines of steps that will be done again, and what a kill has cut off; how many went."""

@@ -23,6 +23,8 @@ class _Loader(yaml.SafeLoader):
         seen: dict[str, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, f"a key on line {line} is no word", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"{key.value!r} stands twice, on lines {seen[key.value]} and {line}", key.start_mark

@@ -71,6 +71,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"steps": 1, "optim": {"type": "adamw", "learning_rat": 2}}, "optim.learning_rat is no field of optim; did you"),
     ({"steps": 1, "optim": {"type": "kro"}}, "optim.type is 'kro', not one of adamw, kron; did you mean kron?"),
     ({"steps": 1, "optim": {"learning_rate": 1}}, "optim.type is None, not one of adamw, kron"),
+    (
+        {"steps": 1, "optim": {"type": "adamw", "learning_rate": 10**400}},
+        "learning_rate is a whole number of 401 digits",
+    ),
     ({"steps": 1, "optim": 3}, "optim.type is 3, not one of adamw, kron"),
     ({"steps": True}, "steps is True, not a whole number"),
     ({"steps": 1.5}, "steps is 1.5, not a whole number"),
@@ -140,6 +144,7 @@ def test_an_override_that_leads_nowhere_is_refused(assignment: str, message: str
     [
         (b"steps: 1\nsteps: 2\n", "'steps' stands twice, on lines 1 and 2"),
         (b"a: [", "not YAML"),
+        (b"? [a]\n: 1\n", "a key on line 1 is no word"),
         (b"- 1\n", "holds list, and a configuration is a mapping"),
         (b"", "holds NoneType"),
         (b"a: \xff", "not UTF-8 at byte 3"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from training.goodput import Bucket, Ledger, read_ledger
+from training.goodput import Bucket, Ledger, account, read_ledger
 
 
 class Clock:
@@ -44,9 +44,9 @@ def test_every_second_is_in_one_bucket(tmp_path: Path) -> None:
     clock.now += 60
     second = Ledger(path, 2, resumed_at=2, clock=clock, began=clock.now - 5)
     step(second, clock, 3, 3.0)
-    account = second.account()
+    told = second.account()
     second.close()
-    assert account.seconds == {
+    assert told.seconds == {
         Bucket.STEP: 7.0,
         Bucket.WASTED: 4.0,
         Bucket.STARTUP: 15.0,
@@ -58,8 +58,8 @@ def test_every_second_is_in_one_bucket(tmp_path: Path) -> None:
         Bucket.OTHER: 1.0,
         Bucket.DOWN: 55.0,
     }
-    assert account.wall == clock.now - 1000.0
-    assert account.goodput == 7.0 / account.wall
+    assert told.wall == clock.now - 1000.0
+    assert told.goodput == 7.0 / told.wall
 
 
 def test_an_attempt_that_went_further_back_wastes_all_of_the_one_before(tmp_path: Path) -> None:
@@ -98,3 +98,32 @@ def test_time_is_counted_when_the_step_fails(tmp_path: Path) -> None:
     assert ledger.account().seconds[Bucket.STEP] == 3.0
     ledger.close()
     assert json.loads((tmp_path / "goodput.jsonl").read_text().splitlines()[-1])["seconds"] == {"step": 3.0}
+
+
+def test_many_attempts_are_added_up_as_if_from_the_start(tmp_path: Path) -> None:
+    clock, path = Clock(), tmp_path / "goodput.jsonl"
+    resumed = 0
+    for number in range(1, 5):
+        ledger = Ledger(path, number, resumed_at=resumed, restored=1.0, clock=clock, began=clock.now - 3)
+        for done in range(resumed + 1, resumed + 4):
+            step(ledger, clock, done, 2.0)
+            assert ledger.account().seconds == account(read_ledger(path)).seconds
+        ledger.close()
+        resumed += 2
+        clock.now += 10
+    told = account(read_ledger(path))
+    assert told.seconds[Bucket.STEP] == 4 * 6 - 3 * 2
+    assert (told.seconds[Bucket.WASTED], told.seconds[Bucket.RESTORE], told.seconds[Bucket.STARTUP]) == (6, 4, 8)
+    assert told.seconds[Bucket.DOWN] == 3 * 7
+    assert told.billed == told.wall - 21
+
+
+def test_an_attempt_of_the_same_number_is_another(tmp_path: Path) -> None:
+    clock, path = Clock(), tmp_path / "goodput.jsonl"
+    for _ in range(2):
+        ledger = Ledger(path, 1, clock=clock)
+        step(ledger, clock, 1, 2.0)
+        ledger.close()
+        clock.now += 5
+    assert account(read_ledger(path)).seconds[Bucket.DOWN] == 5
+    assert account(read_ledger(path)).seconds[Bucket.WASTED] == 2

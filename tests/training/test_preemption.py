@@ -87,4 +87,4 @@ def test_a_process_inside_c_code_is_ended_in_time() -> None:
         process.terminate()
         _, said = process.communicate(timeout=60)
     assert process.returncode == 6
-    assert b"preempted: no step boundary within 0.3 s; the last checkpoint stands" in said
+    assert b"preempted: nothing was committed within 0.3 s; the last checkpoint stands" in said

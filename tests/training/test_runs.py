@@ -134,6 +134,7 @@ def test_a_damaged_checkpoint_is_stepped_over(straight: SmallRun, data: Path, co
 
 
 def test_another_run_is_no_resume(straight: SmallRun) -> None:
+    before = (straight.run_dir / "config.yaml").read_text()
     code, said = straight.finish("--set", "learning.weight_decay=0.2")
     assert code == 7
     assert "learning.weight_decay was 0.1, and is 0.2" in said
@@ -141,6 +142,35 @@ def test_another_run_is_no_resume(straight: SmallRun) -> None:
     code, said = straight.finish("--set", "model.d_model=32", "--allow-changes")
     assert code == 7
     assert "is of another model or optimizer" in said
+    assert (straight.run_dir / "config.yaml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("name=other", "name was 'small' there, and is 'other'"),
+        ("checkpoint.root=elsewhere", "checkpoint.root was None there, and is 'elsewhere'"),
+    ],
+)
+def test_a_folder_does_not_begin_again_in_silence(straight: SmallRun, assignment: str, message: str) -> None:
+    before = straight.lines()
+    code, said = straight.finish("--set", assignment)
+    assert code == 7
+    assert message in said
+    assert straight.lines() == before
+
+
+def test_a_change_on_purpose_is_remembered(data: Path, compiled: Path, tmp_path: Path) -> None:
+    run = SmallRun.make(tmp_path / "changed", small_config(data, optim={"type": "adamw"}, steps=5), compiled)
+    assert run.finish()[0] == 0
+    code, said = run.finish("--set", "steps=10", "--allow-changes")
+    assert code == 0, said
+    assert "resume: CHANGED from step 5" in said
+    assert "steps was 5, and is 10" in said
+    code, said = run.finish("--set", "steps=10")
+    assert code == 0, said
+    assert "resume: BITWISE from step 10" in said
+    assert "not the bits of a straight run: CHANGED at step 5" in said
 
 
 def test_steps_that_are_not_finite_stop_a_run(data: Path, compiled: Path, tmp_path: Path) -> None:
@@ -165,6 +195,9 @@ def test_steps_that_are_not_finite_stop_a_run(data: Path, compiled: Path, tmp_pa
         (["mesh.fsdp=3"], "there are 8"),
         (["batch.size=4"], "4 is no multiple of 8"),
         (["name=../x"], "name is '../x'"),
+        (["name=.."], "name is '..'"),
+        (["steps=2147483648"], "steps is 2147483648"),
+        (["log.prompt="], "log.prompt is None, not text"),
         (["checkpoint.keep.keep_last=0"], "keep_last is 0"),
     ],
 )

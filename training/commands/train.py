@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from training.assembly import Assembly, assemble
 from training.checkpoint.checkpointer import Checkpointer
-from training.checkpoint.errors import SaveFailedError, StoreError
+from training.checkpoint.errors import ResumeRefusedError, SaveFailedError, StoreError
 from training.checkpoint.store import AbstractStore, open_store
 from training.config import RunConfig, read_data, read_run
 from training.config_loading import plain
@@ -69,7 +70,6 @@ def train(
     with ExitStack() as open_things:
         directory = RunDirectory(run_dir or Path("runs") / config.name)
         open_things.callback(directory.close)
-        directory.write_config(plain(config))
         open_things.enter_context(jax.set_mesh(assembly.mesh))
         try:
             store = open_store(config.checkpoint.root or directory.checkpoints)
@@ -111,9 +111,15 @@ class _Attempt:
     def run(self) -> ExitCode:
         now = fingerprint(plain(self.config), self.source.digest)
         fresh, changes = self.options.fresh, self.options.allow_changes
+        if not fresh:
+            self._refuse_another_run()
+        restoring = time.monotonic()
         begin = start(self.config, self.assembly, self.store, now, fresh=fresh, allow_changes=changes)
+        restored = time.monotonic() - restoring if begin.step else 0.0
         if not self.options.quiet:
             _introduce(self.config, begin, self.console)
+            if self.config.log.validate_every and not self.source.validation_batches:
+                self.console.print("  the data have no validation text: nothing is validated", style="yellow")
         tokenizer = load_tokenizer(self.source.tokenizer_path)
         with ExitStack() as open_things:
             checkpointer = Checkpointer(
@@ -124,19 +130,35 @@ class _Attempt:
                 start_over=fresh,
             )
             open_things.enter_context(checkpointer)
+            self.directory.write_config(plain(self.config))
             self.directory.cut_metrics(begin.step)
             serving = Serving(model=self.config.model, tokenizer=self._published())
-            instruments = self._instruments(checkpointer, begin, open_things)
+            instruments = self._instruments(checkpointer, begin, restored, open_things)
             return Loop(self.config, self.assembly, self.source, tokenizer, serving, instruments, begin).run()
+
+    def _refuse_another_run(self) -> None:
+        """A folder is of one run, in one place: with another name or root it would start at 0, and lose its metrics."""
+        before = self.directory.read_config()
+        for field, was, is_ in (
+            ("name", before.get("name"), self.config.name),
+            ("checkpoint.root", (before.get("checkpoint") or {}).get("root"), self.config.checkpoint.root),
+        ):
+            if before and was != is_:
+                raise ResumeRefusedError(
+                    f"--run-dir {self.directory.path}: {field} was {was!r} there, and is {is_!r}: its checkpoints "
+                    "would not be found. Name another folder, or start at step 0 on purpose (--fresh)"
+                )
 
     def _published(self) -> str:
         return publish_tokenizer(self.store, self.source.tokenizer_path)
 
-    def _instruments(self, checkpointer: Checkpointer, begin: Start, open_things: ExitStack) -> Instruments:
+    def _instruments(
+        self, checkpointer: Checkpointer, begin: Start, restored: float, open_things: ExitStack
+    ) -> Instruments:
         """Everything around the step, each closed with `open_things`."""
         number = int(checkpointer.attempt)
         log_config, directory = self.config.log, self.directory
-        ledger = Ledger(directory.goodput, number, resumed_at=begin.step, began=self.began)
+        ledger = Ledger(directory.goodput, number, resumed_at=begin.step, restored=restored, began=self.began)
         open_things.callback(ledger.close)
         board = directory.tensorboard if log_config.tensorboard else None
         log = MetricsLog(directory.metrics, tensorboard=board, resumed_at=begin.step)
