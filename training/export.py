@@ -8,11 +8,12 @@ what is half-made never looks like a model.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -21,11 +22,12 @@ import jax
 import numpy as np
 from safetensors.numpy import save_file
 
-from training.checkpoint.discovery import find_newest_valid
+from training.checkpoint.discovery import Found, find_newest_valid
 from training.checkpoint.errors import AlreadyThereError
+from training.checkpoint.inspection import runs_in
 from training.checkpoint.names import parsed
 from training.checkpoint.partial import find_one, restore_part
-from training.checkpoint.store import AbstractStore
+from training.checkpoint.store import AbstractStore, open_store
 from training.errors import TrainingError
 from training.model.config import ModelConfig
 from training.model.export_names import to_tensors
@@ -90,16 +92,50 @@ def publish_tokenizer(store: AbstractStore, tokenizer: Path) -> str:
     return key
 
 
-def export_checkpoint(checkpoint: str, out: Path) -> Exported:
+def export_checkpoint(checkpoint: str, out: Path, *, run: str | None = None) -> Exported:
     """Write the model of a checkpoint, or of the newest valid one in a folder or bucket of them, into `out`.
 
-    Raises TrainingError where there is none, it is damaged, or `out` exists; StoreError.
+    `run`: whose newest one is taken, where several have checkpoints there. What a run has set aside when it was
+    started over is only exported when it is named itself.
+
+    Raises TrainingError where there is none, it is damaged, the run is not told, or `out` exists; StoreError.
     """
     _refuse_existing(out)
-    root, _, last = checkpoint.rstrip("/").rpartition("/")
-    found = find_one(root or ".", last) if parsed(last) else find_newest_valid(checkpoint, None, quarantine=False)
+    above, _, last = checkpoint.rstrip("/").rpartition("/")
+    root, prefix = (above or ".", last) if parsed(last) else (checkpoint, None)
+    with contextlib.closing(open_store(root)) as store:
+        return _export(_found(store, prefix, run), out)
+
+
+def _found(store: AbstractStore, prefix: str | None, run: str | None) -> Found:
+    """The checkpoint in the folder `prefix` of a root, or the newest of the run, which may be the only one."""
+    found = None
+    if prefix is not None:
+        found = find_one(store, prefix)
+    elif runs := runs_in(store):
+        found = find_newest_valid(store, _chosen(store, runs, run), quarantine=False)
     if found is None:
-        raise TrainingError(f"{checkpoint}: no checkpoint is there; name a folder of checkpoints, or one of them")
+        place = store.url if prefix is None else f"{store.url}/{prefix}"
+        raise TrainingError(f"{place}: no checkpoint is there; name a folder of checkpoints, or one of them")
+    if run not in (None, found.manifest.run):
+        raise TrainingError(f"{found.url} is of run {found.manifest.run}, not of {run}")
+    return found
+
+
+def _chosen(store: AbstractStore, runs: Sequence[str], run: str | None) -> str:
+    named = ", ".join(runs)
+    if run is None:
+        if len(runs) == 1:
+            return runs[0]
+        raise TrainingError(f"{store.url} has checkpoints of several runs; name one of them with --run: {named}")
+    if run in runs:
+        return run
+    close = difflib.get_close_matches(run, runs, 1)
+    hint = f"did you mean {close[0]}?" if close else f"there are those of {named}"
+    raise TrainingError(f"{store.url} has no checkpoint of run {run!r}; {hint}")
+
+
+def _export(found: Found, out: Path) -> Exported:
     serving = Serving.from_json(found.meta.get("serving"), found.url)
     shapes = jax.eval_shape(lambda key: LanguageModel.init(serving.model, key), jax.random.key(0))
     model = restore_part(found, shapes, MODEL)

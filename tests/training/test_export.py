@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import shutil
 from pathlib import Path
 
 import jax
@@ -14,11 +16,14 @@ import pytest
 from click.testing import CliRunner
 from safetensors.numpy import load_file
 
+from training.__main__ import run as main
 from training.checkpoint.checkpointer import Checkpointer
 from training.checkpoint.store import open_store
+from training.checkpoint.verification import read_manifest
 from training.commands.export import command
 from training.data.tokenizer import Tokenizer, parse_tokenizer, train_tokenizer
 from training.errors import TrainingError
+from training.exit_codes import ExitCode
 from training.export import Serving, export_checkpoint, publish_tokenizer
 from training.mixers.linear import LinearConfig
 from training.mixers.ssd import SsdConfig
@@ -94,6 +99,51 @@ def test_the_manifest_holds_every_byte(checkpoints: Path, tmp_path: Path) -> Non
 def test_one_checkpoint_can_be_named(checkpoints: Path, tmp_path: Path) -> None:
     export_checkpoint(f"{checkpoints}/00000001-1", tmp_path / "out")
     assert all(np.all(leaf == 1) for leaf in jax.tree.leaves(read(tmp_path / "out")))
+
+
+@pytest.fixture
+def shared(checkpoints: Path, model: LanguageModel, tmp_path: Path) -> Path:
+    """Run r, at step 2, was started over and is at step 1, with a model of twos; run s is at step 3, with threes."""
+    root = tmp_path / "shared"
+    shutil.copytree(checkpoints, root)
+    said = read_manifest(open_store(root), "00000002-1").meta
+    for run, step, value in (("r", 1, 2), ("s", 3, 3)):
+        with Checkpointer(root, run=run, start_over=True) as checkpointer:
+            filled = jax.tree.map(lambda leaf, value=value: jnp.full_like(leaf, value), model)
+            checkpointer.save(step, TrainState(filled, {"moment": filled}, jnp.int32(step)), said)  # type: ignore[arg-type]
+    return root
+
+
+@pytest.mark.parametrize(("run", "value"), [("r", 2), ("s", 3)])
+def test_of_several_runs_one_is_named_and_what_it_set_aside_is_not_taken(
+    shared: Path, tmp_path: Path, run: str, value: int
+) -> None:
+    export_checkpoint(str(shared), tmp_path / "out", run=run)
+    assert all(np.all(leaf == value) for leaf in jax.tree.leaves(read(tmp_path / "out")))
+
+
+def test_the_only_run_is_taken_from_where_it_was_started_over(shared: Path, tmp_path: Path) -> None:
+    shutil.rmtree(next(shared.glob("00000003-*")))
+    export_checkpoint(str(shared), tmp_path / "out")
+    assert all(np.all(leaf == 2) for leaf in jax.tree.leaves(read(tmp_path / "out")))
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "said"),
+    [
+        ("", None, r"shared has checkpoints of several runs; name one of them with --run: r, s$"),
+        ("", "ss", r"shared has no checkpoint of run 'ss'; did you mean s\?"),
+        ("", "other", r"shared has no checkpoint of run 'other'; there are those of r, s$"),
+        ("00000002-1", "s", r"00000002-1 is of run r, not of s$"),
+    ],
+)
+def test_a_run_that_is_not_told_is_refused(
+    shared: Path, tmp_path: Path, name: str, run: str | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["export", str(shared / name), str(tmp_path / "out"), *(["--run", run] if run else [])]
+    assert main(arguments) == ExitCode.BAD_INPUT
+    assert re.search(said, capsys.readouterr().err, re.MULTILINE)
+    assert not (tmp_path / "out").exists()
 
 
 def test_turns_are_written_between_the_reserved_tokens(checkpoints: Path, tmp_path: Path) -> None:

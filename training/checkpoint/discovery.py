@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, final
 
 from training.checkpoint.documents import DamagedError, sealed
 from training.checkpoint.errors import NotThereError, ResumeRefusedError, StoreError
-from training.checkpoint.lease import Lease, read_lease
+from training.checkpoint.lease import Lease, floor_of, read_lease
 from training.checkpoint.manifest import Manifest
 from training.checkpoint.names import QUARANTINED, Name, check_run, parsed
 from training.checkpoint.owner import owner_of
@@ -89,7 +89,8 @@ def find_newest_valid(
     """The newest valid checkpoint of a run, or of any run; None where it has none at all.
 
     Several roots are one for this: the newest of all of them is taken. With `start_over` none is taken, whatever is
-    there. Without `quarantine` nothing is written, not even the mark of a damaged one.
+    there. Without `quarantine` nothing is written, not even the mark of a damaged one. A root that is given as text is
+    open in what is found, which its caller closes.
 
     Raises ResumeRefusedError where the run has checkpoints and all are damaged, StoreError where a root cannot be read:
     the newest might be there.
@@ -98,9 +99,22 @@ def find_newest_valid(
         return None
     if run is not None:
         check_run(run)
+    given = roots if isinstance(roots, Sequence) and not isinstance(roots, str) else [roots]
+    stores = [open_store(root) for root in given]
+    found = None
+    try:
+        found = _newest(stores, run, quarantine)
+    finally:
+        for root, store in zip(given, stores, strict=True):
+            if store is not root and (found is None or found.store is not store):
+                store.close()
+    return found
+
+
+def _newest(stores: Sequence[AbstractStore], run: str | None, quarantine: bool) -> Found | None:
     skipped: list[str] = []
     damaged: list[str] = []
-    for candidate in sorted(_candidates(roots, run), key=lambda each: each.rank, reverse=True):
+    for candidate in sorted(_candidates(stores, run), key=lambda each: each.rank, reverse=True):
         try:
             manifest = _checked(candidate, run, quarantine)
         except _OfAnotherError:
@@ -118,10 +132,9 @@ def find_newest_valid(
     return None
 
 
-def _candidates(roots: Root | Sequence[Root], run: str | None) -> Iterable[_Candidate]:
+def _candidates(stores: Sequence[AbstractStore], run: str | None) -> Iterable[_Candidate]:
     """What may be a checkpoint. The lease knows those that a listing does not show yet."""
-    for root in roots if isinstance(roots, Sequence) and not isinstance(roots, str) else [roots]:
-        store = open_store(root)
+    for store in stores:
         lease = None if run is None else read_lease(store, run)
         for prefix in {*store.folders(), *(lease.committed if lease else ())}:
             if (name := parsed(prefix)) is not None:
@@ -137,8 +150,7 @@ def _checked(candidate: _Candidate, run: str | None, quarantine: bool) -> Manife
         )
     try:
         manifest = read_manifest(store, prefix)
-        floor = candidate.lease.floor if candidate.lease else 0
-        if run is not None and (manifest.run != run or manifest.epoch < floor):
+        if run not in (None, manifest.run) or manifest.epoch < floor_of(store, manifest.run, candidate.lease):
             raise _OfAnotherError
         wrong = problems(store, prefix, manifest)
     except NotThereError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
@@ -62,18 +63,27 @@ class Entry:
 
 def listing(root: Root) -> tuple[Entry, ...]:
     """All checkpoints in a root, by step and attempt. No array is read. Raises CheckpointError, StoreError."""
-    store = _opened(root)
+    with _opened(root) as store:
+        return _entries(store)
+
+
+def runs_in(store: AbstractStore) -> tuple[str, ...]:
+    """The runs that have checkpoints in a root, whatever these are, sorted. Raises StoreError."""
+    return tuple(sorted({entry.run for entry in _entries(store) if entry.run is not None}))
+
+
+def _entries(store: AbstractStore) -> tuple[Entry, ...]:
     named = {prefix: name for prefix in store.folders() if (name := parsed(prefix)) is not None}
     with ThreadPoolExecutor(_THREADS) as pool:
         found = list(pool.map(lambda item: _entry(store, *item), named.items()))
-    floors = {run: _floor(store, run) for run in {entry.run for entry, _ in found if entry.run is not None}}
+    floors = {run: lease.floor_of(store, run) for run in {entry.run for entry, _ in found if entry.run is not None}}
     return tuple(sorted((_placed(*each, floors) for each in found), key=lambda entry: (entry.step, entry.prefix)))
 
 
 def verify(root: Root, names: Sequence[str] = ()) -> tuple[Entry, ...]:
     """Those checkpoints of a root, or all, with every byte read. Raises CheckpointError for an unknown name."""
-    store = _opened(root)
-    return tuple(_verified(store, entry) for entry in _chosen(store, names))
+    with _opened(root) as store:
+        return tuple(_verified(store, entry) for entry in _chosen(store, names))
 
 
 def remove(root: Root, names: Sequence[str], *, force: bool = False) -> tuple[Entry, ...]:
@@ -82,23 +92,29 @@ def remove(root: Root, names: Sequence[str], *, force: bool = False) -> tuple[En
     Raises CheckpointError, before anything is deleted, where one of them is the newest valid one of its run, unless
     `force`.
     """
-    store = _opened(root)
-    entries = _chosen(store, names)
-    if not force:
-        for run in sorted({entry.run for entry in entries if entry.run is not None}):
-            _refuse_newest(store, run, names)
-    for entry in entries:
-        if entry.run is not None:
-            lease.forget(store, entry.run, entry.prefix)
-        collection.delete(store, entry.prefix)
-    return entries
+    with _opened(root) as store:
+        entries = _chosen(store, names)
+        if not force:
+            for run in sorted({entry.run for entry in entries if entry.run is not None}):
+                _refuse_newest(store, run, names)
+        for entry in entries:
+            if entry.run is not None:
+                lease.forget(store, entry.run, entry.prefix)
+            collection.delete(store, entry.prefix)
+        return entries
 
 
-def _opened(root: Root) -> AbstractStore:
+@contextlib.contextmanager
+def _opened(root: Root) -> Iterator[AbstractStore]:
+    """The store of a root that is there; closed in the end, unless it was open before."""
     store = open_store(root)
-    if isinstance(store, LocalStore) and not store.folder.is_dir():
-        raise CheckpointError(f"there is no folder {store.url}")
-    return store
+    try:
+        if isinstance(store, LocalStore) and not store.folder.is_dir():
+            raise CheckpointError(f"there is no folder {store.url}")
+        yield store
+    finally:
+        if store is not root:
+            store.close()
 
 
 def _refuse_newest(store: AbstractStore, run: str, names: Sequence[str]) -> None:
@@ -114,7 +130,7 @@ def _refuse_newest(store: AbstractStore, run: str, names: Sequence[str]) -> None
 
 
 def _chosen(store: AbstractStore, names: Sequence[str]) -> tuple[Entry, ...]:
-    entries = listing(store)
+    entries = _entries(store)
     known = {entry.prefix: entry for entry in entries}
     for name in names:
         if name not in known:
@@ -148,11 +164,6 @@ def _entry(store: AbstractStore, prefix: str, name: Name) -> tuple[Entry, Manife
         problems=wrong,
     )
     return entry, manifest
-
-
-def _floor(store: AbstractStore, run: str) -> int:
-    held = lease.read_lease(store, run)
-    return held.floor if held else 0
 
 
 def _placed(entry: Entry, manifest: Manifest | None, floors: Mapping[str, int]) -> Entry:

@@ -52,6 +52,12 @@ def read_lease(store: AbstractStore, run: str) -> Lease | None:
     return _read(store, run)[0]
 
 
+def floor_of(store: AbstractStore, run: str, lease: Lease | None = None) -> int:
+    """The epoch before which what a run has committed is set aside; `lease`: its own, where it was read already."""
+    found = lease or read_lease(store, run)
+    return found.floor if found else 0
+
+
 def acquire(
     store: AbstractStore, run: str, attempt: str | None, *, start_over: bool, before: Callable[[], int]
 ) -> Lease:

@@ -11,11 +11,13 @@ import click
 @click.command("export", short_help="Write the weights of a checkpoint as a model that can be served.")
 @click.argument("checkpoint")
 @click.argument("out", type=click.Path(path_type=Path))
+@click.option("--run", metavar="NAME", help="Whose newest checkpoint is taken, where several runs have some there.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(checkpoint: str, out: Path, form: str) -> None:
+def command(checkpoint: str, out: Path, run: str | None, form: str) -> None:
     """Write CHECKPOINT as a model: config.json, model.safetensors, tokenizer.json, chat_template.jinja, MANIFEST.json.
 
-    CHECKPOINT is a checkpoint, or a folder or gs:// prefix of them, whose newest valid one is taken. OUT must be new.
+    CHECKPOINT is a checkpoint, or a folder or gs:// prefix of them, whose newest valid one is taken: never
+    one that its run set aside when it was started over, unless it is named itself. OUT must be new.
     The digest that is printed last names the model volume: it goes into `spotrail:model.manifest_sha256`.
 
     \b
@@ -25,7 +27,7 @@ def command(checkpoint: str, out: Path, form: str) -> None:
     """
     from training.export import export_checkpoint
 
-    exported = export_checkpoint(checkpoint, out)
+    exported = export_checkpoint(checkpoint, out, run=run)
     if form == "json":
         told = {"folder": str(exported.folder), "files": dict(exported.files)}
         click.echo(json.dumps({**told, "manifest_sha256": exported.manifest_sha256}, indent=2))

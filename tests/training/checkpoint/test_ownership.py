@@ -9,13 +9,14 @@ import pytest
 
 from tests.training.checkpoint.faulty_store import FaultyStore
 from tests.training.checkpoint.trees import small_tree
-from training.checkpoint import lease
+from training.checkpoint import discovery, inspection, lease
 from training.checkpoint.checkpointer import Checkpointer
 from training.checkpoint.discovery import find_newest_valid
 from training.checkpoint.errors import CheckpointError, LeaseLostError, SaveFailedError, StoreError
 from training.checkpoint.local_store import LocalStore
 from training.checkpoint.names import parsed
 from training.checkpoint.retention import Retention
+from training.checkpoint.store import AbstractStore
 
 
 def save(root: Path, *steps: int, run: str = "r", keep: int = 10) -> None:
@@ -73,6 +74,51 @@ def test_runs_in_one_folder_keep_to_themselves(tmp_path: Path) -> None:
     newest = find_newest_valid(tmp_path, None)
     assert newest is not None
     assert newest.manifest.run == "b"
+
+
+def test_of_any_run_none_is_taken_that_its_own_has_set_aside(tmp_path: Path) -> None:
+    save(tmp_path, 1, 9)
+    with Checkpointer(tmp_path, run="r", start_over=True) as checkpointer:
+        checkpointer.save(2, small_tree(2), {})
+    found = find_newest_valid(tmp_path, None)
+    assert found is not None
+    assert found.prefix == "00000002-2"
+
+
+class Counted(FaultyStore):
+    """Says whether it was closed."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_what_is_opened_is_closed_and_what_was_open_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path / "a", 1)
+    save(tmp_path / "b", 2)
+    opened: list[Counted] = []
+
+    def opening(root: str | Path | AbstractStore) -> AbstractStore:
+        if isinstance(root, AbstractStore):
+            return root
+        opened.append(Counted(LocalStore(Path(root))))
+        return opened[-1]
+
+    for module in (discovery, inspection):
+        monkeypatch.setattr(module, "open_store", opening)
+    found = find_newest_valid([tmp_path / "a", tmp_path / "b"], "r")
+    assert found is not None
+    assert [store.closed for store in opened] == [True, False], "what was found is read from by who looked for it"
+    assert find_newest_valid(tmp_path / "a", "none") is None
+    inspection.listing(tmp_path / "a")
+    inspection.verify(tmp_path / "a")
+    inspection.remove(tmp_path / "a", ["00000001-1"], force=True)
+    assert [store.closed for store in opened[2:]] == [True] * 4
+    mine = Counted(LocalStore(tmp_path / "b"))
+    inspection.listing(mine)
+    assert find_newest_valid(mine, "none") is None
+    assert not mine.closed
 
 
 def test_retention_over_attempts(tmp_path: Path) -> None:
