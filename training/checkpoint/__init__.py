@@ -13,6 +13,7 @@ Beside them, `LEASE-{run}.json` says which attempt may commit, and what has been
 
 - `checkpointer`: save beside the step, commit before a deadline; over `staging` (copies) and `writing` (the order)
 - `discovery`: the newest valid one; `restoring`: back onto any mesh; `inspection`: list, verify, remove
-- `store`: a folder or a bucket, with preconditions; `lease`, `owner`: who may commit and delete
+- `store`: a folder or a bucket, with preconditions; `lease`, `owner`: who may commit and delete; `numbering`: how
+  attempts are called
 - `retention`: what stays; `collection`: deleting the rest
 """

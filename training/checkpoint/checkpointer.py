@@ -27,8 +27,8 @@ from training.checkpoint.discovery import Root
 from training.checkpoint.documents import canonical
 from training.checkpoint.errors import CheckpointError, LeaseLostError, SaveFailedError
 from training.checkpoint.leaves import leaves_of, specs_of, start_transfers
-from training.checkpoint.names import check_attempt, check_run, parsed, prefix_of
-from training.checkpoint.owner import owner_of
+from training.checkpoint.names import check_attempt, check_run, prefix_of
+from training.checkpoint.numbering import greatest_number, is_taken_twice
 from training.checkpoint.retention import Retention
 from training.checkpoint.staging import Arena, stage
 from training.checkpoint.store import AbstractStore, open_store
@@ -62,7 +62,8 @@ class Checkpointer:
     """One attempt of a run at its checkpoints. Taking the lease is part of making one: earlier attempts are out.
 
     root: a folder, or `gs://bucket/prefix`.
-    run, attempt: their names; an attempt without a name is called by its number, which the lease counts.
+    run, attempt: their names; an attempt without a name is called by its number, which is counted over all
+        runs of the root.
     retention: what is kept; `fingerprint`: what the manifests say the numbers depend on.
     start_over: the run begins at step 0 on purpose; what it had committed is kept, and never taken again.
     hosts: which process this is of how many; more than one needs the name of the attempt.
@@ -202,7 +203,12 @@ class Checkpointer:
                 raise CheckpointError("several hosts need one name for their attempt; give it to each of them")
             return lease.Lease(run=run, attempt=check_attempt(attempt), holder="", epoch=0)
         return lease.acquire(
-            self._store, run, attempt, start_over=start_over, before=lambda: _greatest_epoch(self._store, run)
+            self._store,
+            run,
+            attempt,
+            start_over=start_over,
+            before=lambda found: greatest_number(self._store, run, found),
+            is_taken_twice=lambda found: is_taken_twice(self._store, found),
         )
 
     def _staged(self, step: int, tree: PyTree, meta: Mapping[str, Any], arena: Arena) -> Commit:
@@ -292,9 +298,3 @@ class Checkpointer:
             self._finish(0.0, stop=True)
         except SaveFailedError as error:
             _LOG.warning("%s, and a later one is", error)
-
-
-def _greatest_epoch(store: AbstractStore, run: str) -> int:
-    """Of what this run has begun in a root, whose lease is lost."""
-    owners = [owner_of(store, prefix) for prefix in store.folders() if parsed(prefix) is not None]
-    return max((owner.epoch for owner in owners if owner is not None and owner.run == run), default=0)

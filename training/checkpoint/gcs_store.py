@@ -20,8 +20,8 @@ try:
     from google.api_core import exceptions
     from google.auth.credentials import AnonymousCredentials
     from google.auth.exceptions import GoogleAuthError, TransportError
-    from google.cloud.storage import Client  # type: ignore[import-untyped]
-    from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # type: ignore[import-untyped]
+    from google.cloud.storage import Client
+    from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
 except ImportError as missing:
     raise CheckpointError("gs:// needs Google's client: pip install 'spotrail[train]'") from missing
 
@@ -88,16 +88,10 @@ class GcsStore(AbstractStore):
             raise ChangedError(f"{self.url}/{key} was changed by another process") from error
 
     def folders(self) -> tuple[str, ...]:
-        def listed() -> list[str]:
-            pages = self._client.list_blobs(
-                self._bucket, prefix=self._prefix, delimiter="/", timeout=_TIMEOUT, retry=None
-            )
-            for _ in pages:  # the folders are known when the objects have been gone through
-                pass
-            return list(pages.prefixes)
+        return tuple(name.rstrip("/") for name in self._listed()[0])
 
-        found = self._tried(listed, "listed")
-        return tuple(sorted(name.removeprefix(self._prefix).rstrip("/") for name in found))
+    def objects(self) -> tuple[str, ...]:
+        return self._listed()[1]
 
     def keys(self, folder: str) -> tuple[str, ...]:
         def listed() -> list[str]:
@@ -119,6 +113,21 @@ class GcsStore(AbstractStore):
 
     def close(self) -> None:
         self._client.close()
+
+    def _listed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The folders in the root, each with its slash, and the objects beside them."""
+
+        def listed() -> tuple[list[str], list[str]]:
+            pages = self._client.list_blobs(
+                self._bucket, prefix=self._prefix, delimiter="/", timeout=_TIMEOUT, retry=None
+            )
+            objects = [blob.name for blob in pages]  # the folders are known when these have been gone through
+            return list(pages.prefixes), objects
+
+        folders, objects = (
+            tuple(sorted(name.removeprefix(self._prefix) for name in names)) for names in self._tried(listed, "listed")
+        )
+        return folders, objects
 
     def _blob(self, key: str) -> Any:
         return self._bucket.blob(self._prefix + key)

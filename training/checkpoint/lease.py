@@ -1,24 +1,29 @@
 """Who may commit: `LEASE-{run}.json` in the root, one attempt at a time, and what has been committed so far.
 
-An attempt takes the lease when it starts, with an epoch greater than all before. Before each commit it looks whether
-the lease is still its own: an attempt that was thought dead and is not (a zombie) commits nothing after the next one
-has begun. The lease also names the committed checkpoints, so that neither a listing that lags behind nor a folder that
-somebody has emptied makes a run forget how far it was.
+An attempt takes the lease when it starts, with an epoch greater than all before in the root. Before each commit it
+looks whether the lease is still its own: an attempt that was thought dead and is not (a zombie) commits nothing after
+the next one has begun. The lease also names the committed checkpoints, so that neither a listing that lags behind nor a
+folder that somebody has emptied makes a run forget how far it was.
 """
 
 from __future__ import annotations
 
+import random
+import re
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
 from training.checkpoint.documents import DamagedError, sealed, unsealed
-from training.checkpoint.errors import ChangedError, LeaseLostError
+from training.checkpoint.errors import ChangedError, LeaseLostError, StoreError
 from training.checkpoint.names import check_attempt
 from training.checkpoint.store import AbstractStore
 
 _TRIES: Final = 20
+_PAUSE_SECONDS: Final = 0.5
+_KEY: Final = re.compile(r"LEASE-(.+)\.json")
 
 
 @final
@@ -31,7 +36,7 @@ class Lease:
     holder: str
     """Drawn at random by the process that took it: two attempts of one name are told apart."""
     epoch: int
-    """Counts the attempts of the run, from 1."""
+    """Counts the attempts in the root, from 1: no two runs that share it have one of the same."""
     floor: int = 0
     """Checkpoints of earlier epochs are of no use: the run was started again from step 0 since."""
     committed: tuple[str, ...] = ()
@@ -58,25 +63,43 @@ def floor_of(store: AbstractStore, run: str, lease: Lease | None = None) -> int:
     return found.floor if found else 0
 
 
+def leases(store: AbstractStore) -> tuple[Lease, ...]:
+    """Of all runs in a root, but for those whose bytes are damaged."""
+    named = (match[1] for name in store.objects() if (match := _KEY.fullmatch(name)))
+    return tuple(lease for run in named if (lease := read_lease(store, run)) is not None)
+
+
 def acquire(
-    store: AbstractStore, run: str, attempt: str | None, *, start_over: bool, before: Callable[[], int]
+    store: AbstractStore,
+    run: str,
+    attempt: str | None,
+    *,
+    start_over: bool,
+    before: Callable[[Lease | None], int],
+    is_taken_twice: Callable[[Lease], bool],
 ) -> Lease:
     """Take the lease for a new attempt, called by its epoch unless it has a name.
 
-    `before` gives the greatest epoch that checkpoints of the run name, for a lease that was lost. `start_over` sets all
-    that was committed aside, for good.
+    `before` gives the greatest epoch of the root, whatever its run, from the lease that was read (None: it is lost);
+    where another run was as fast, which `is_taken_twice` says of what was written, a greater one is taken. `start_over`
+    sets all that was committed aside, for good.
     """
 
     holder = secrets.token_hex(8)
 
     def taken(lease: Lease | None) -> Lease:
-        epoch = (lease.epoch if lease else before()) + 1
+        epoch = before(lease) + 1
         committed = () if lease is None or start_over else lease.committed
         floor = epoch if start_over else (lease.floor if lease else 0)
         name = check_attempt(str(epoch) if attempt is None else attempt)
         return Lease(run=run, attempt=name, holder=holder, epoch=epoch, floor=floor, committed=committed)
 
-    return _changed(store, run, taken)
+    for _ in range(_TRIES):
+        held = _changed(store, run, taken)
+        if not is_taken_twice(held):
+            return held
+        time.sleep(random.uniform(0, _PAUSE_SECONDS))  # the other one does so too, and not for as long
+    raise StoreError(f"{store.url}: attempts of other runs begin all the time; start this one again")
 
 
 def check(store: AbstractStore, held: Lease) -> None:

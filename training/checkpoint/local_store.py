@@ -8,7 +8,7 @@ import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, final
 
@@ -74,12 +74,11 @@ class LocalStore(AbstractStore):
             _sync(target.parent)
 
     def folders(self) -> tuple[str, ...]:
-        try:
-            return tuple(sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir(follow_symlinks=False)))
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            raise StoreError(f"{self.folder} cannot be listed: {error.strerror}") from error
+        return self._listed(lambda entry: entry.is_dir(follow_symlinks=False))
+
+    def objects(self) -> tuple[str, ...]:
+        # What begins with a dot is a lock, or is being written.
+        return self._listed(lambda entry: not entry.name.startswith(".") and entry.is_file())
 
     def keys(self, folder: str) -> tuple[str, ...]:
         found = (path for path in (self.folder / folder).rglob("*") if not path.is_dir())
@@ -96,6 +95,14 @@ class LocalStore(AbstractStore):
                     (self.folder / parent).rmdir()
                 except OSError:  # something else is in it, or another thread was faster
                     break
+
+    def _listed(self, wanted: Callable[[os.DirEntry[str]], bool]) -> tuple[str, ...]:
+        try:
+            return tuple(sorted(entry.name for entry in os.scandir(self.folder) if wanted(entry)))
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StoreError(f"{self.folder} cannot be listed: {error.strerror}") from error
 
     @contextlib.contextmanager
     def _said(self, target: Path) -> Iterator[None]:

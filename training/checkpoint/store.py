@@ -62,6 +62,10 @@ class AbstractStore(ABC):
         """The names of the folders in the root, sorted: one delimited listing."""
 
     @abstractmethod
+    def objects(self) -> tuple[str, ...]:
+        """The names of the objects in the root itself, sorted: one delimited listing."""
+
+    @abstractmethod
     def keys(self, folder: str) -> tuple[str, ...]:
         """The keys of all objects in a folder and below, sorted."""
 

@@ -37,6 +37,9 @@ class FaultyStore(AbstractStore):
     def folders(self) -> tuple[str, ...]:
         return self.listed(self.inner.folders())
 
+    def objects(self) -> tuple[str, ...]:
+        return self.inner.objects()
+
     def keys(self, folder: str) -> tuple[str, ...]:
         return self.inner.keys(folder)
 

@@ -120,8 +120,8 @@ def test_answers_that_are_lost_are_no_failures(tmp_path: Path) -> None:
 
 def test_a_manifest_of_somebody_else_is_not_taken_for_ours(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
-    store.create("00000001-1/MANIFEST.json", [b"{}"])
     checkpointer = Checkpointer(store, run="r")
+    store.create("00000001-1/MANIFEST.json", [b"{}"])
     checkpointer.save(1, small_tree(1), {})
     with pytest.raises(SaveFailedError, match=r"MANIFEST\.json is damaged"):
         checkpointer.close()

@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
             checkpointer.save(step, small_tree(step), {})
     with Checkpointer(tmp_path, run="other") as checkpointer:
         checkpointer.save(7, small_tree(7), {})
-    (tmp_path / "00000007-1/MANIFEST.json").unlink()
+    (tmp_path / "00000007-3/MANIFEST.json").unlink()
     return tmp_path
 
 
@@ -49,7 +49,7 @@ EXPECTED = {
     "00000002-1": "quarantined",
     "00000003-2": "complete",
     "00000004-2": "complete",
-    "00000007-1": "incomplete or foreign",
+    "00000007-3": "incomplete or foreign",
 }
 
 
@@ -67,11 +67,11 @@ def test_ls_knows_what_was_set_aside(root: Path) -> None:
         checkpointer.save(1, small_tree(1), {})
     found = states(called("ls", root, "--format", "json"))
     assert found["00000004-2"] == "set aside"
-    assert found["00000001-3"] == "complete"
+    assert found["00000001-4"] == "complete"
 
 
 def test_verify_reads_every_byte_and_changes_nothing(root: Path) -> None:
-    fine = called("verify", root, "00000001-1", "00000004-2", "00000007-1")
+    fine = called("verify", root, "00000001-1", "00000004-2", "00000007-3")
     assert fine.exit_code == 0
     chunk = root / "00000004-2/host-0/00002.w/c.0.0"
     content = chunk.read_bytes()
@@ -89,9 +89,9 @@ def test_rm_asks_and_spares_the_newest_valid_one(root: Path) -> None:
     with pytest.raises(CheckpointError, match=r"00000004-2 is the newest valid checkpoint of run r.*--force"):
         called("rm", root, "00000003-2", "00000004-2", "--yes")
     assert states(called("ls", root, "--format", "json")) == EXPECTED, "nothing was deleted"
-    result = called("rm", root, "00000001-1", "00000007-1", "00000002-1", typed="y\n")
+    result = called("rm", root, "00000001-1", "00000007-3", "00000002-1", typed="y\n")
     assert result.stdout.endswith(
-        "deleted 00000001-1 (complete)\ndeleted 00000007-1 (incomplete or foreign)\ndeleted 00000002-1 (quarantined)\n"
+        "deleted 00000001-1 (complete)\ndeleted 00000007-3 (incomplete or foreign)\ndeleted 00000002-1 (quarantined)\n"
     )
     assert sorted(path.name for path in root.iterdir() if path.is_dir()) == ["00000003-2", "00000004-2"]
 

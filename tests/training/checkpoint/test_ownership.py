@@ -32,21 +32,21 @@ def folders(root: Path) -> set[str]:
 def test_a_cleaner_deletes_only_what_its_run_has_provably_made(tmp_path: Path) -> None:
     save(tmp_path, 100)
     save(tmp_path, 50, run="other")
-    (tmp_path / "00000050-1/MANIFEST.json").unlink()  # a copy by a tool that left the marker out
+    (tmp_path / "00000050-2/MANIFEST.json").unlink()  # a copy by a tool that left the marker out
     save(tmp_path, 200)
-    (tmp_path / "00000200-2/MANIFEST.json").unlink()
+    (tmp_path / "00000200-3/MANIFEST.json").unlink()
     lease_file = tmp_path / "LEASE-r.json"
     held = lease.read_lease(LocalStore(tmp_path), "r")
     assert held is not None
-    lease.commit(LocalStore(tmp_path), held, drop=frozenset({"00000200-2"}))  # never committed, that is
+    lease.commit(LocalStore(tmp_path), held, drop=frozenset({"00000200-3"}))  # never committed, that is
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/a.txt").write_text("mine")
     (tmp_path / "best").symlink_to("00000100-1")
     (tmp_path / "200.tmp").mkdir()
-    shutil.copytree(tmp_path / "00000200-2", tmp_path / "00000150-9")  # another name than its owner says
+    shutil.copytree(tmp_path / "00000200-3", tmp_path / "00000150-9")  # another name than its owner says
     with Checkpointer(tmp_path, run="r") as checkpointer:
         checkpointer.wait()
-    assert folders(tmp_path) == {"00000100-1", "00000050-1", "00000150-9", "notes", "best", "200.tmp"}
+    assert folders(tmp_path) == {"00000100-1", "00000050-2", "00000150-9", "notes", "best", "200.tmp"}
     assert lease_file.exists()
     found = find_newest_valid(tmp_path, "r")
     assert found is not None
@@ -65,7 +65,7 @@ def test_a_folder_that_was_moved_is_restored_from_and_not_cleaned(tmp_path: Path
 def test_runs_in_one_folder_keep_to_themselves(tmp_path: Path) -> None:
     save(tmp_path, 1, 2, 3, run="a")
     save(tmp_path, 7, 8, run="b", keep=1)
-    assert folders(tmp_path) == {"00000001-1", "00000002-1", "00000003-1", "00000008-1"}
+    assert folders(tmp_path) == {"00000001-1", "00000002-1", "00000003-1", "00000008-2"}
     assert [found.step for run in "ab" if (found := find_newest_valid(tmp_path, run))] == [3, 8]
     assert find_newest_valid(tmp_path, "c") is None
     found = find_newest_valid(tmp_path, "a")
@@ -74,6 +74,47 @@ def test_runs_in_one_folder_keep_to_themselves(tmp_path: Path) -> None:
     newest = find_newest_valid(tmp_path, None)
     assert newest is not None
     assert newest.manifest.run == "b"
+
+
+def test_runs_in_one_folder_save_the_same_step(tmp_path: Path) -> None:
+    with Checkpointer(tmp_path, run="a") as a, Checkpointer(tmp_path, run="b") as b:  # neither has saved before
+        for value, checkpointer in enumerate((a, b)):
+            checkpointer.save(5, small_tree(value), {})
+    save(tmp_path, 5, run="a")
+    save(tmp_path, 5, run="c")
+    assert folders(tmp_path) == {"00000005-1", "00000005-2", "00000005-3", "00000005-4"}
+    for run, number in (("a", 3), ("b", 2), ("c", 4)):
+        found = find_newest_valid(tmp_path, run)
+        assert found is not None
+        assert (found.prefix, found.manifest.run, found.manifest.epoch) == (f"00000005-{number}", run, number)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_runs_that_begin_at_once_are_not_numbered_alike(moment: str, tmp_path: Path) -> None:
+    store = FaultyStore(LocalStore(tmp_path))
+    others: list[Checkpointer] = []
+
+    def begin(number: int, verb: str, key: str) -> None:
+        if key == "LEASE-a.json" and not others:
+            others.append(Checkpointer(tmp_path, run="b"))
+
+    setattr(store, moment, begin)
+    with Checkpointer(store, run="a") as a, others[0] as b:
+        assert sorted([a.attempt, b.attempt]) == ["1", "2"]
+        for value, checkpointer in enumerate((a, b)):
+            checkpointer.save(5, small_tree(value), {})
+    assert folders(tmp_path) == {"00000005-1", "00000005-2"}
+
+
+def test_a_number_is_greater_than_all_that_a_folder_knows(tmp_path: Path) -> None:
+    with Checkpointer(tmp_path, run="b", attempt="7") as named:
+        named.save(1, small_tree(1), {})
+    (tmp_path / "LEASE-b.json").unlink()
+    (tmp_path / f"00000001-{'9' * 40}").mkdir()
+    (tmp_path / "LEASE-c.json").write_text("damaged")
+    for run, number in (("a", "8"), ("b", "9"), ("c", "10"), ("a", "11")):
+        with Checkpointer(tmp_path, run=run) as checkpointer:
+            assert checkpointer.attempt == number
 
 
 def test_of_any_run_none_is_taken_that_its_own_has_set_aside(tmp_path: Path) -> None:

@@ -133,10 +133,11 @@ def test_of_many_writers_one_wins(store: AbstractStore) -> None:
 
 
 def test_folders_and_keys_are_listed_and_deleted(store: AbstractStore) -> None:
-    assert (store.folders(), store.keys("a")) == ((), ())
+    assert (store.folders(), store.objects(), store.keys("a")) == ((), (), ())
     for key in ("b/x", "a/y/z", "a/x", "ab/x", "top"):
         store.create(key, [b"1"])
     assert store.folders() == ("a", "ab", "b")
+    assert store.objects() == ("top",)
     assert store.keys("a") == ("a/x", "a/y/z")
     for key in ("a/y/z", "a/x", "a/x"):
         store.delete(key)
