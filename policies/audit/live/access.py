@@ -203,14 +203,14 @@ class Clients:
 
     def _storage(self) -> Any:
         from google.auth.transport.requests import AuthorizedSession
-        from google.cloud import storage  # type: ignore[attr-defined]
+        from google.cloud.storage import Client
 
         if self.access.address is None:
-            return storage.Client(project=None, credentials=self._credentials)
+            return Client(project=None, credentials=self._credentials)
         session = AuthorizedSession(self._credentials)  # type: ignore[no-untyped-call]
         session.trust_env = False
         endpoint = {"api_endpoint": f"http://{self.access.address}"}
-        return storage.Client(project="-", credentials=self._credentials, _http=session, client_options=endpoint)
+        return Client(project="-", credentials=self._credentials, _http=session, client_options=endpoint)
 
     @cached_property
     def _credentials(self) -> Any:
