@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -68,6 +69,17 @@ class SmallRun:
         return subprocess.Popen(
             [*line, *arguments], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
+
+    @staticmethod
+    def wait_until_it_listens(process: subprocess.Popen[str]) -> None:
+        """Until an attempt has taken SIGTERM into its own hands, which is before its imports."""
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+            if int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
+                return
+            time.sleep(0.001)
 
     def finish(self, *arguments: str) -> tuple[int, str]:
         """One attempt to its end: its exit code and what it said."""

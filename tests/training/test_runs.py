@@ -6,6 +6,7 @@ import json
 import math
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,45 @@ def test_a_preempted_run_commits_its_last_step_and_goes_on_from_it(
     assert code == 0, said
     assert f"resume: BITWISE from step {last}" in said
     assert run.final() == straight.final()
+
+
+def test_a_notice_while_everything_is_imported_is_taken(data: Path, compiled: Path, tmp_path: Path) -> None:
+    run = SmallRun.make(tmp_path / "early", small_config(data), compiled)
+    process = run.start()
+    run.wait_until_it_listens(process)
+    process.terminate()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 6, said
+    assert "preempted: no step since the checkpoint of step 0" in said
+    assert not list((run.run_dir / "checkpoints").glob("0*"))
+
+
+def test_a_second_notice_in_the_middle_of_a_save_harms_nothing(
+    straight: SmallRun, data: Path, compiled: Path, tmp_path: Path
+) -> None:
+    run = SmallRun.make(tmp_path / "twice", small_config(data), compiled)
+    process = run.start()
+    run.wait_for_step(5, process)  # a save begins behind this line
+    process.terminate()
+    time.sleep(0.05)
+    process.terminate()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 6, said
+    last = max(line["step"] for line in run.lines())
+    code, said = run.finish()
+    assert code == 0, said
+    assert f"resume: BITWISE from step {last}" in said
+    assert run.final() == straight.final()
+
+
+def test_a_machine_without_memory_is_no_preemption(data: Path, compiled: Path, tmp_path: Path) -> None:
+    config = small_config(data, optim={"type": "adamw"})
+    config["model"] |= {"d_model": 2_000_000}
+    run = SmallRun.make(tmp_path / "huge", config, compiled)
+    code, said = run.finish()
+    assert code == 1, said
+    assert "error: out of memory: " in said
+    assert "Traceback" not in said
 
 
 def test_a_damaged_checkpoint_is_stepped_over(straight: SmallRun, data: Path, compiled: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 import jax
 from rich.console import Console
@@ -34,6 +34,10 @@ from training.preemption import Notice
 from training.progress import ProgressLine
 from training.resuming import Start, start
 from training.run_directory import RunDirectory
+
+
+_OUT_OF_MEMORY: Final = ("RESOURCE_EXHAUSTED", "Out of memory")
+"""How an accelerator and a processor say it."""
 
 
 @final
@@ -86,6 +90,13 @@ def train(
                 began=began,
             )
             return attempt.run()
+        except jax.errors.JaxRuntimeError as error:
+            # Never called a preemption, even where one has been announced: the next attempt would fail as this one did.
+            if not any(words in str(error) for words in _OUT_OF_MEMORY):
+                raise
+            hint = "less at once (batch.accumulate, model.checkpoint_policy), a smaller model, or more devices"
+            console.print(Text(f"error: out of memory: {error}\n  {hint}"), style="red", soft_wrap=True)
+            return ExitCode.BUG
         except (SaveFailedError, StoreError) as error:
             if not notice.given:
                 raise
