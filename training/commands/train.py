@@ -35,7 +35,6 @@ from training.progress import ProgressLine
 from training.resuming import Start, start
 from training.run_directory import RunDirectory
 
-
 _OUT_OF_MEMORY: Final = ("RESOURCE_EXHAUSTED", "Out of memory")
 """How an accelerator and a processor say it."""
 
