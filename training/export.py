@@ -22,12 +22,13 @@ import jax
 import numpy as np
 from safetensors.numpy import save_file
 
+from training.checkpoint import tokenizer_file
 from training.checkpoint.discovery import Found, find_newest_valid
-from training.checkpoint.errors import AlreadyThereError
 from training.checkpoint.inspection import runs_in
 from training.checkpoint.names import parsed
 from training.checkpoint.partial import find_one, restore_part
 from training.checkpoint.store import AbstractStore, open_store
+from training.checkpoint.tokenizer_file import TokenizerFile
 from training.errors import TrainingError
 from training.model.config import ModelConfig
 from training.model.export_names import to_tensors
@@ -68,28 +69,36 @@ class Serving:
     model: ModelConfig
     tokenizer: str
     """Key of the tokenizer beside the checkpoints."""
+    tokenizer_sha256: str | None = None
+    """Of its bytes; None: no more of them is known than the key says."""
+
+    @classmethod
+    def published(cls, store: AbstractStore, model: ModelConfig, tokenizer: Path) -> Serving:
+        """Of a run whose tokenizer is put beside its checkpoints, unless it is there. Raises StoreError."""
+        file = tokenizer_file.publish(store, tokenizer.read_bytes())
+        return cls(model=model, tokenizer=file.key, tokenizer_sha256=file.sha256)
 
     def to_json(self) -> dict[str, Any]:
         """For the checkpoint."""
-        return {"model": json.loads(self.model.to_json()), "tokenizer": self.tokenizer}
+        said = {"model": json.loads(self.model.to_json()), "tokenizer": self.tokenizer}
+        return said if self.tokenizer_sha256 is None else {**said, "tokenizer_sha256": self.tokenizer_sha256}
 
     @classmethod
     def from_json(cls, said: Any, where: str) -> Serving:
         """The opposite of `to_json`. Raises TrainingError where `where` does not say it."""
-        if not isinstance(said, dict) or set(said) != {"model", "tokenizer"}:
+        if not isinstance(said, dict) or set(said) - {"tokenizer_sha256"} != {"model", "tokenizer"}:
             raise TrainingError(f"{where}: does not say which model it is of; it was not made by `python -m training`")
+        digest = said.get("tokenizer_sha256")
         return cls(
-            model=ModelConfig.from_json(json.dumps(said["model"]), where=where), tokenizer=str(said["tokenizer"])
+            model=ModelConfig.from_json(json.dumps(said["model"]), where=where),
+            tokenizer=str(said["tokenizer"]),
+            tokenizer_sha256=None if digest is None else str(digest),
         )
 
 
 def publish_tokenizer(store: AbstractStore, tokenizer: Path) -> str:
-    """Put a tokenizer beside the checkpoints of a run, once, and give its key."""
-    content = tokenizer.read_bytes()
-    key = f"tokenizer-{hashlib.sha256(content).hexdigest()[:16]}.json"
-    with contextlib.suppress(AlreadyThereError):
-        store.create(key, [content])
-    return key
+    """Put a tokenizer beside the checkpoints of a run, unless it is there and whole, and give its key."""
+    return tokenizer_file.publish(store, tokenizer.read_bytes()).key
 
 
 def export_checkpoint(checkpoint: str, out: Path, *, run: str | None = None) -> Exported:
@@ -138,8 +147,8 @@ def _chosen(store: AbstractStore, runs: Sequence[str], run: str | None) -> str:
 def _export(found: Found, out: Path) -> Exported:
     serving = Serving.from_json(found.meta.get("serving"), found.url)
     shapes = jax.eval_shape(lambda key: LanguageModel.init(serving.model, key), jax.random.key(0))
-    model = restore_part(found, shapes, MODEL)
-    return write_export(model, found.store.get(serving.tokenizer), out)
+    tokenizer = TokenizerFile(key=serving.tokenizer, sha256=serving.tokenizer_sha256).read(found.store)
+    return write_export(restore_part(found, shapes, MODEL), tokenizer, out)
 
 
 def write_export(model: LanguageModel, tokenizer: bytes, out: Path) -> Exported:

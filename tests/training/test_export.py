@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -18,7 +19,10 @@ from safetensors.numpy import load_file
 
 from training.__main__ import run as main
 from training.checkpoint.checkpointer import Checkpointer
+from training.checkpoint.documents import DamagedError
+from training.checkpoint.inspection import State, listing, verify
 from training.checkpoint.store import open_store
+from training.checkpoint.tokenizer_file import TokenizerFile
 from training.checkpoint.verification import read_manifest
 from training.commands.export import command
 from training.data.tokenizer import Tokenizer, parse_tokenizer, train_tokenizer
@@ -60,7 +64,7 @@ def checkpoints(model: LanguageModel, tokenizer: Tokenizer, tmp_path_factory: py
     file = root.parent / "tokenizer.json"
     file.write_bytes(tokenizer.to_json())
     store = open_store(root)
-    serving = Serving(model=CONFIG, tokenizer=publish_tokenizer(store, file))
+    serving = Serving.published(store, CONFIG, file)
     ones = jax.tree.map(jnp.ones_like, model)
     with Checkpointer(root, run="r") as checkpointer:
         for step, at in ((1, ones), (2, model)):
@@ -99,6 +103,80 @@ def test_the_manifest_holds_every_byte(checkpoints: Path, tmp_path: Path) -> Non
 def test_one_checkpoint_can_be_named(checkpoints: Path, tmp_path: Path) -> None:
     export_checkpoint(f"{checkpoints}/00000001-1", tmp_path / "out")
     assert all(np.all(leaf == 1) for leaf in jax.tree.leaves(read(tmp_path / "out")))
+
+
+def flipped(content: bytes) -> bytes:
+    return content[:9] + bytes([content[9] ^ 1]) + content[10:]
+
+
+@pytest.fixture
+def copied(checkpoints: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(checkpoints, tmp_path / "copied"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: file.unlink(), r"tokenizer-[0-9a-f]{16}\.json is missing; its run writes it anew"),
+        (lambda file: file.write_bytes(flipped(file.read_bytes())), r"json is damaged: its sha256 is another; its run"),
+    ],
+    ids=["missing", "damaged"],
+)
+def test_a_tokenizer_that_is_not_what_it_was_is_found_and_mended(
+    copied: Path,
+    tmp_path: Path,
+    tokenizer: Tokenizer,
+    damage: Callable[[Path], object],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (file,) = copied.glob("tokenizer-*.json")
+    damage(file)
+    assert main(["export", str(copied), str(tmp_path / "out")]) == ExitCode.BAD_INPUT
+    assert re.search(said, capsys.readouterr().err)
+    assert not (tmp_path / "out").exists()
+    assert [entry.state for entry in listing(copied)] == [State.COMPLETE] * 2, "their own bytes are whole"
+    for entry in verify(copied):
+        assert entry.state is State.DAMAGED
+        assert re.search(said, "\n".join(entry.problems))
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer.to_json())
+    assert publish_tokenizer(open_store(copied), tmp_path / "tokenizer.json") == file.name
+    assert [entry.problems for entry in verify(copied)] == [(), ()]
+    export_checkpoint(str(copied), tmp_path / "out")
+
+
+def test_a_whole_tokenizer_is_not_written_again(copied: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (file,) = copied.glob("tokenizer-*.json")
+    before = file.stat()
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer.to_json())
+    serving = Serving.published(open_store(copied), CONFIG, tmp_path / "tokenizer.json")
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert serving.to_json()["tokenizer_sha256"] == hashlib.sha256(tokenizer.to_json()).hexdigest()
+    assert Serving.from_json(serving.to_json(), "here") == serving
+
+
+def test_every_digit_of_the_digest_counts(copied: Path, tokenizer: Tokenizer) -> None:
+    """A key is a part of the digest: one that only begins alike is another tokenizer."""
+    (file,) = copied.glob("tokenizer-*.json")
+    digest = hashlib.sha256(tokenizer.to_json()).hexdigest()
+    last = "0" if digest[-1] != "0" else "1"
+    for right in (digest, None):
+        assert TokenizerFile(key=file.name, sha256=right).read(open_store(copied)) == tokenizer.to_json()
+    with pytest.raises(DamagedError, match="its sha256 is another"):
+        TokenizerFile(key=file.name, sha256=digest[:-1] + last).read(open_store(copied))
+
+
+@pytest.mark.parametrize(
+    ("key", "digest"),
+    [
+        ("../tokenizer.json", None),
+        ("tokenizer-0123456789abcdef.json", "0123456789abcdef"),
+        ("tokenizer-0123456789abcdef.json", "f" * 64),
+    ],
+)
+def test_what_no_run_calls_a_tokenizer_is_not_read(key: str, digest: str | None) -> None:
+    with pytest.raises(DamagedError, match=r"the tokenizer is called .*; no run writes that"):
+        TokenizerFile(key=key, sha256=digest)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ A checkpoint is a folder `{step:08d}-{attempt}/` in a root, which is a folder of
                          loop says beside its arrays
     QUARANTINED.json     by whoever found it damaged
 
-Beside them, `LEASE-{run}.json` says which attempt may commit, and what has been committed. Where to begin:
+Beside them, `LEASE-{run}.json` says which attempt may commit, and what has been committed; `tokenizer-{digest}.json`
+is what an export of them needs besides (`tokenizer_file`). Where to begin:
 
 - `checkpointer`: save beside the step, commit before a deadline; over `staging` (copies) and `writing` (the order)
 - `discovery`: the newest valid one; `restoring`: back onto any mesh; `inspection`: list, verify, remove

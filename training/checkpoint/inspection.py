@@ -19,6 +19,7 @@ from training.checkpoint.manifest import Manifest
 from training.checkpoint.names import QUARANTINED, Name, parsed
 from training.checkpoint.owner import owner_of
 from training.checkpoint.store import AbstractStore, open_store
+from training.checkpoint.tokenizer_file import problem_of
 from training.checkpoint.verification import problems, read_manifest
 
 _THREADS: Final = 8
@@ -81,7 +82,10 @@ def _entries(store: AbstractStore) -> tuple[Entry, ...]:
 
 
 def verify(root: Root, names: Sequence[str] = ()) -> tuple[Entry, ...]:
-    """Those checkpoints of a root, or all, with every byte read. Raises CheckpointError for an unknown name."""
+    """Those checkpoints of a root, or all, with every byte read, that of the tokenizer beside them too.
+
+    Raises CheckpointError for an unknown name.
+    """
     with _opened(root) as store:
         return tuple(_verified(store, entry) for entry in _chosen(store, names))
 
@@ -176,7 +180,9 @@ def _verified(store: AbstractStore, entry: Entry) -> Entry:
     if entry.problems or entry.state is State.INCOMPLETE:
         return entry
     try:
-        wrong = problems(store, entry.prefix, read_manifest(store, entry.prefix))
+        manifest = read_manifest(store, entry.prefix)
+        beside = problem_of(store, manifest.meta)
+        wrong = (*problems(store, entry.prefix, manifest), *([] if beside is None else [beside]))
     except NotThereError:
         wrong = ("its manifest is missing",)
     state = State.DAMAGED if wrong and entry.state is not State.QUARANTINED else entry.state

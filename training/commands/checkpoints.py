@@ -63,6 +63,8 @@ def ls(root: str, form: str) -> None:
 def verify(root: str, names: tuple[str, ...], form: str) -> None:
     """Read every byte of the checkpoints in DIR, or of those named, and hold it against their manifests.
 
+    The tokenizer beside them, which an export needs, is held against its digest.
+
     Nothing is changed. Exit code 1: one of them is damaged. What was never finished is no damage.
     """
     from training.checkpoint.inspection import verify as verified
