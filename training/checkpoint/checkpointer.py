@@ -43,6 +43,8 @@ COPIERS: Final = 2
 """Threads that copy while the loop waits."""
 STALL_SECONDS: Final = 1800.0
 """After which a save is given up by the next one that waits for it."""
+JOIN_SECONDS: Final = 2.0
+"""That `close` waits for threads with nothing left to do; one that a store holds is left to the process's end."""
 EXIT_SECONDS: Final = 120.0
 """That `close` waits."""
 
@@ -96,6 +98,7 @@ class Checkpointer:
         self._io = Workers("checkpoint-io", threads or self._store.threads, low_priority=True)
         self._collector = Workers("checkpoint-collector", 1, low_priority=True)
         self._copiers = Workers("checkpoint-copy", COPIERS, low_priority=False)
+        self._stopped: list[Workers] = []
         self._committed: set[int] = set()
         self._step_under_way: int | None = None
         self._under_way: Future[None] | None = None
@@ -159,6 +162,7 @@ class Checkpointer:
         io = Workers("checkpoint-urgent-io", URGENT_THREADS, low_priority=False)
         future = writer.submit(lambda: self._write(commit, io))
         writer.stop()
+        self._stopped += [writer, io]
         try:
             self._result(future, step, max(0.0, end - time.monotonic()))
         finally:
@@ -181,6 +185,10 @@ class Checkpointer:
         finally:
             for workers in (self._writer, self._io, self._copiers, self._collector):
                 workers.stop()
+                self._stopped.append(workers)
+            end = min(end, time.monotonic() + JOIN_SECONDS)
+            for workers in self._stopped:
+                workers.join(max(0.0, end - time.monotonic()))
             if self._owns_store:
                 self._store.close()
 

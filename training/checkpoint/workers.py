@@ -10,6 +10,7 @@ import contextlib
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Final, TypeVar, final
@@ -30,6 +31,7 @@ class Workers:
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
+        self._begun: list[threading.Thread] = []
 
     def submit(self, task: Callable[[], ResultT]) -> Future[ResultT]:
         """Have a task done; its result or error is in the future."""
@@ -61,11 +63,22 @@ class Workers:
                 self._tasks.put(None)
             self._threads = 0
 
+    def join(self, seconds: float) -> None:
+        """Wait until the threads have ended, so long at the most; `stop` comes before.
+
+        One that still frees an array of JAX while the interpreter ends would abort the process.
+        """
+        end = time.monotonic() + seconds
+        for thread in self._begun:
+            thread.join(max(0.0, end - time.monotonic()))
+
     def _grow(self) -> None:
         with self._lock:
             if self._threads < self._most:
                 self._threads += 1
-                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+                thread = threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True)
+                self._begun.append(thread)
+                thread.start()
 
     def _work(self) -> None:
         if self._low_priority:

@@ -127,6 +127,18 @@ def test_a_manifest_of_somebody_else_is_not_taken_for_ours(tmp_path: Path) -> No
         checkpointer.close()
 
 
+def test_no_thread_outlives_a_close(tmp_path: Path) -> None:
+    """One that frees an array of JAX while the interpreter ends aborts the process."""
+    before = set(threading.enumerate())
+    checkpointer = Checkpointer(tmp_path, run="r", retention=Retention(keep_last=1), threads=4)
+    checkpointer.save(1, small_tree(1), {})
+    checkpointer.save(2, small_tree(2), {})
+    checkpointer.commit_now(3, small_tree(3), {}, deadline_seconds=60)
+    assert len(set(threading.enumerate()) - before) > 4
+    checkpointer.close()
+    assert set(threading.enumerate()) <= before
+
+
 def test_a_store_that_never_answers_holds_no_exit(tmp_path: Path) -> None:
     code = f"""
 import time
