@@ -120,7 +120,6 @@ if __name__ == "__main__":
     ended = run(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    if ended == STOPPED:
-        # Ctrl-C may come in the middle of a compilation, whose threads do not survive an orderly end.
-        os._exit(ended)
-    sys.exit(ended)
+    # Everything is closed. What still runs are threads inside native code (of a compilation that Ctrl-C left, of a
+    # client), which do not survive an orderly end: the process would die of a signal instead of its exit code.
+    os._exit(ended)

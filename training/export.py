@@ -96,11 +96,6 @@ class Serving:
         )
 
 
-def publish_tokenizer(store: AbstractStore, tokenizer: Path) -> str:
-    """Put a tokenizer beside the checkpoints of a run, unless it is there and whole, and give its key."""
-    return tokenizer_file.publish(store, tokenizer.read_bytes()).key
-
-
 def export_checkpoint(checkpoint: str, out: Path, *, run: str | None = None) -> Exported:
     """Write the model of a checkpoint, or of the newest valid one in a folder or bucket of them, into `out`.
 

@@ -28,7 +28,7 @@ from training.commands.export import command
 from training.data.tokenizer import Tokenizer, parse_tokenizer, train_tokenizer
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
-from training.export import Serving, export_checkpoint, publish_tokenizer
+from training.export import Serving, export_checkpoint
 from training.mixers.linear import LinearConfig
 from training.mixers.ssd import SsdConfig
 from training.model.config import ModelConfig
@@ -140,7 +140,7 @@ def test_a_tokenizer_that_is_not_what_it_was_is_found_and_mended(
         assert entry.state is State.DAMAGED
         assert re.search(said, "\n".join(entry.problems))
     (tmp_path / "tokenizer.json").write_bytes(tokenizer.to_json())
-    assert publish_tokenizer(open_store(copied), tmp_path / "tokenizer.json") == file.name
+    assert Serving.published(open_store(copied), CONFIG, tmp_path / "tokenizer.json").tokenizer == file.name
     assert [entry.problems for entry in verify(copied)] == [(), ()]
     export_checkpoint(str(copied), tmp_path / "out")
 

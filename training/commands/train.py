@@ -22,7 +22,7 @@ from training.config_loading import plain
 from training.data.batches import BatchSource
 from training.data.tokenizer import load_tokenizer
 from training.exit_codes import ExitCode
-from training.export import Serving, publish_tokenizer
+from training.export import Serving
 from training.fingerprint import fingerprint
 from training.goodput import Ledger
 from training.heartbeat import NAME as HEARTBEAT
@@ -142,7 +142,7 @@ class _Attempt:
             open_things.enter_context(checkpointer)
             self.directory.write_config(plain(self.config))
             self.directory.cut_metrics(begin.step)
-            serving = Serving(model=self.config.model, tokenizer=self._published())
+            serving = Serving.published(self.store, self.config.model, self.source.tokenizer_path)
             instruments = self._instruments(checkpointer, begin, restored, open_things)
             return Loop(self.config, self.assembly, self.source, tokenizer, serving, instruments, begin).run()
 
@@ -158,9 +158,6 @@ class _Attempt:
                     f"--run-dir {self.directory.path}: {field} was {was!r} there, and is {is_!r}: its checkpoints "
                     "would not be found. Name another folder, or start at step 0 on purpose (--fresh)"
                 )
-
-    def _published(self) -> str:
-        return publish_tokenizer(self.store, self.source.tokenizer_path)
 
     def _instruments(
         self, checkpointer: Checkpointer, begin: Start, restored: float, open_things: ExitStack
