@@ -177,7 +177,11 @@ class TestFirstDay:
         built = re.findall(r"docker build -f (\S+)", self.TEXT)
         assert built
         assert [file for file in built if not (ROOT / file).is_file()] == []
-        assert set(re.findall(r"rayproject/ray:(\S+)", self.TEXT)) == {f"{HeadSettings.ray_version}-py311"}
+
+    def test_the_training_image_has_the_ray_of_the_head(self) -> None:
+        (locked,) = re.findall(r'^name = "ray"\nversion = "(.*)"$', (ROOT / "uv.lock").read_text("utf-8"), re.MULTILINE)
+        assert locked == HeadSettings.ray_version
+        assert "head.ray_version" in self.TEXT
 
     def test_it_is_short(self) -> None:
         assert len(self.TEXT.splitlines()) <= 150
