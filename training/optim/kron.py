@@ -38,21 +38,6 @@ def nothing_stacked(path: KeyPath) -> bool:
     return False
 
 
-def kron(
-    learning_rate: optax.ScalarOrSchedule,
-    config: KronConfig,
-    *,
-    weight_decay: float = 0.0,
-    stacked: Callable[[KeyPath], bool] = nothing_stacked,
-) -> optax.GradientTransformationExtraArgs:
-    """Kron with decoupled weight decay and a learning rate: from AdamW's to four times that is a place to start."""
-    return optax.chain(
-        scale_by_kron(config, stacked=stacked),
-        optax.add_decayed_weights(weight_decay),
-        optax.scale_by_learning_rate(learning_rate),
-    )
-
-
 def scale_by_kron(
     config: KronConfig,
     *,
