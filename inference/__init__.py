@@ -1,1 +1,1 @@
-"""The serving image. Empty until its first module lands; of training it may import the model only."""
+"""The serving image: linear attention, so that token one million costs what token one did."""

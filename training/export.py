@@ -30,6 +30,7 @@ from training.checkpoint.partial import find_one, restore_part
 from training.checkpoint.store import AbstractStore, open_store
 from training.checkpoint.tokenizer_file import TokenizerFile
 from training.errors import TrainingError
+from training.model.chat import CHAT_TEMPLATE
 from training.model.config import ModelConfig
 from training.model.export_names import to_tensors
 from training.model.language_model import LanguageModel
@@ -38,15 +39,6 @@ SCHEMA: Final = "spotrail.model/1"
 MANIFEST: Final = "MANIFEST.json"
 MODEL: Final = ".model"
 """Where the parameters are in the state of a run, as a checkpoint names its arrays."""
-CHAT_TEMPLATE: Final = """{%- for message in messages -%}
-{%- if message['role'] not in ('system', 'user', 'assistant') -%}
-{{ raise_exception('a message is of system, user or assistant') }}
-{%- endif -%}
-<|{{ message['role'] }}|>{{ message['content'] }}<|end_of_turn|>
-{%- endfor -%}
-{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}
-"""
-"""Each turn after the token of its role, up to the one that ends a turn: the reserved ones of every tokenizer here."""
 
 
 @final

@@ -23,7 +23,6 @@ from training.checkpoint.checkpointer import Checkpointer
 from training.config import RunConfig
 from training.data.batches import Batch, BatchSource
 from training.data.prefetch import prefetch
-from training.data.tokenizer import Tokenizer
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.export import Serving
@@ -31,6 +30,7 @@ from training.goodput import Bucket, Ledger
 from training.heartbeat import Heartbeat
 from training.metrics import MetricsLog
 from training.model.loss import LossSums
+from training.model.tokenizer import Tokenizer
 from training.preemption import Notice
 from training.progress import ProgressLine, Standing
 from training.resuming import Start

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from training.data.tokenizer import Tokenizer
+    from training.model.tokenizer import Tokenizer
 
 ROOT = Path(__file__).parents[2]
 SHARES = (0.6, 0.3, 0.1)
@@ -226,7 +226,7 @@ def tokenizer_runs() -> None:
     """How the time of the tokenizer grows with a run of equal characters."""
     from pydoc_data.topics import topics
 
-    from training.data.tokenizer import train_tokenizer
+    from training.model.tokenizer import train_tokenizer
 
     tokenizer = train_tokenizer(topics.values(), 2048)
     for character in "^a ":

@@ -16,7 +16,7 @@ from tests.engine.stand import PROJECT, Ended, Stand, language_host, served_at
 DISK: Final = "gcp:compute/disk:Disk"
 _SECONDS: Final = 60
 """An `up` comes so far within them, and ends within them once it is told to."""
-_HEARD: Final = "^C received"
+HEARD: Final = "^C received"
 """What the CLI says to the first Ctrl-C; the second one ends it at once."""
 
 
@@ -30,7 +30,7 @@ def interrupted(stand: Stand, name: str) -> Ended:
 
     def twice(command: subprocess.Popen[str], said: Path) -> None:
         command.send_signal(signal.SIGINT)
-        _wait(lambda: _HEARD in said.read_text("utf-8"), command, said)
+        _wait(lambda: HEARD in said.read_text("utf-8"), command, said)
         command.send_signal(signal.SIGINT)
 
     return _ended(stand, name, twice)

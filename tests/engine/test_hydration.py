@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from policies.audit.record import Part
 from tests.engine.conftest import NOW, Standing
-from tests.engine.interruption import pending
+from tests.engine.interruption import HEARD, pending
 from tests.engine.stand import Stand, language_host, served_at
 from tests.google_cloud.world import World
 
@@ -108,18 +108,27 @@ def kill_while_it_fills(stand: Stand, world: World) -> None:
     """An `up` that is interrupted, and killed when nothing is left of it but a job whose execution goes on."""
     environment = {**os.environ, **stand.environment, "SPOTRAIL_FAULTS": json.dumps(fault(FILL, "endless-execution"))}
     order = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive", "--stack", stand.name]
-    with language_host(stand.folder) as port:
+    said = stand.folder / "said.txt"
+    with language_host(stand.folder) as port, said.open("w", encoding="utf-8") as file:
         order += served_at(port)
-        command = subprocess.Popen(
-            order, cwd=stand.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        command = subprocess.Popen(order, cwd=stand.folder, env=environment, stdout=file, stderr=subprocess.STDOUT)
         try:
             wait(lambda: f"{JOBS}/dev-{FILL}" in world.records, "the fill was not begun")
             command.send_signal(signal.SIGINT)
-            wait(lambda: pending(stand) == {FILL: "creating"}, "something else was not ended")
+            wait(lambda: HEARD in said.read_text("utf-8"), "the interrupt was not heard")
+            wait(lambda: alone(stand), "something else was not ended")
         finally:
             command.kill()
             command.wait(_SECONDS)
+
+
+def alone(stand: Stand) -> bool:
+    """Whether the fill is all that is under way, for a second: a step that had begun may not be written yet."""
+    for _ in range(10):
+        if pending(stand) != {FILL: "creating"}:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def wait(reached: Callable[[], bool], otherwise: str) -> None:

@@ -25,7 +25,6 @@ from training.checkpoint.store import open_store
 from training.checkpoint.tokenizer_file import TokenizerFile
 from training.checkpoint.verification import read_manifest
 from training.commands.export import command
-from training.data.tokenizer import Tokenizer, parse_tokenizer, train_tokenizer
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.export import Serving, export_checkpoint
@@ -34,6 +33,7 @@ from training.mixers.ssd import SsdConfig
 from training.model.config import ModelConfig
 from training.model.export_names import from_tensors
 from training.model.language_model import LanguageModel
+from training.model.tokenizer import Tokenizer, parse_tokenizer, train_tokenizer
 from training.state_digest import sha256_of
 from training.train_step import TrainState
 

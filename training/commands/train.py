@@ -20,7 +20,6 @@ from training.checkpoint.store import AbstractStore, open_store
 from training.config import RunConfig, read_data, read_run
 from training.config_loading import plain
 from training.data.batches import BatchSource
-from training.data.tokenizer import load_tokenizer
 from training.exit_codes import ExitCode
 from training.export import Serving
 from training.fingerprint import fingerprint
@@ -30,6 +29,7 @@ from training.heartbeat import Heartbeat
 from training.loop import Instruments, Loop
 from training.metrics import MetricsLog
 from training.model.language_model import parameter_count
+from training.model.tokenizer import load_tokenizer
 from training.preemption import Notice
 from training.progress import ProgressLine
 from training.resuming import Start, start

@@ -26,8 +26,8 @@ from training.data.packing import PACKINGS, PackingKind
 from training.data.shards import SHARD_BYTES, DamagedShardError, dtype_for, write_shards
 from training.data.survey import Progress, Survey, documents, kept_for_validation, survey
 from training.data.text import text_file
-from training.data.tokenizer import SMALLEST, Tokenizer, load_tokenizer, train_tokenizer
 from training.errors import TrainingError
+from training.model.tokenizer import SMALLEST, Tokenizer, load_tokenizer, train_tokenizer
 
 SAMPLE_BYTES: Final = 1 << 26
 """Text that a tokenizer is trained on at most: an even choice of the documents."""

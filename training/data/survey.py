@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from training.data.documents import BadLine, DocumentSource
 from training.data.manifest import SourceEntry
-from training.data.tokenizer import scalar_text
 from training.errors import TrainingError
+from training.model.tokenizer import scalar_text
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""

@@ -21,8 +21,8 @@ from training.data.jsonl import jsonl_file
 from training.data.packing import PackingKind
 from training.data.prepare import Recipe, prepare
 from training.data.survey import hash_of, kept_for_validation
-from training.data.tokenizer import load_tokenizer
 from training.errors import TrainingError
+from training.model.tokenizer import load_tokenizer
 
 SMALL = Recipe(vocab_size=400, sequence_length=64)
 TEXTS = [text for _, text in sorted(topics.items())][:12]

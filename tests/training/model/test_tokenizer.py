@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from training.data.tokenizer import (
+from training.errors import TrainingError
+from training.model.tokenizer import (
     LONGEST,
     RESERVED,
     SMALLEST,
@@ -24,11 +25,10 @@ from training.data.tokenizer import (
     scalar_text,
     train_tokenizer,
 )
-from training.errors import TrainingError
 
 TRAIN = """
 from pydoc_data.topics import topics
-from training.data.tokenizer import train_tokenizer
+from training.model.tokenizer import train_tokenizer
 print(train_tokenizer(topics.values(), 600).digest)
 """
 

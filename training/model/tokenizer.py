@@ -2,7 +2,7 @@
 
 Whatever text goes in comes out again: `decode(encode(text)) == text`, but for surrogates that stand alone, which are no
 text (`scalar_text`). A marker such as `<|user|>` inside a text is text: only who asks for `reserved` gets its token, so
-that nobody can write himself a turn. Needs the extra `train`, and of this distribution only `training.errors`.
+that nobody can write himself a turn. Serving reads the same file.
 """
 
 from __future__ import annotations
