@@ -1,0 +1,106 @@
+"""The command line of the server: what it means, and what it says of a mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inference.errors import ServingError
+from inference.settings import GIB, MIB, Settings, bytes_of, parse
+
+
+def test_the_least_command() -> None:
+    assert parse(["--weights", "./export"]) == Settings(weights="./export")
+
+
+def test_every_option() -> None:
+    line = (
+        "--weights gs://b/m --source download --weights-cache /c --no-verify --dtype bfloat16 --model-name m "
+        "--compile-cache /x --host 0.0.0.0 --port 0 --slots 32 --context 1048576 --grid 128 --queue 5 "
+        "--prefill-tokens 1024 --cache-memory 0 --max-body 1.5MiB --api-key-file k --drain-timeout 2.5 "
+        "--keep-alive 1 --stall-timeout 2 --heartbeat-timeout 3"
+    )
+    assert parse(line.split()) == Settings(
+        weights="gs://b/m",
+        source="download",
+        weights_cache=Path("/c"),
+        verify=False,
+        dtype="bfloat16",
+        model_name="m",
+        compile_cache=Path("/x"),
+        host="0.0.0.0",
+        port=0,
+        slots=32,
+        context=1 << 20,
+        grid=128,
+        queue=5,
+        prefill_tokens=1024,
+        cache_memory=0,
+        most_body=3 * MIB // 2,
+        api_key_file=Path("k"),
+        drain_timeout=2.5,
+        keep_alive=1.0,
+        stall_timeout=2.0,
+        heartbeat_timeout=3.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("", r"the following arguments are required: --weights"),
+        ("--weights m --slot 3", r"--slot is no option; did you mean --slots\?"),
+        ("--weights m --drain_timeout=3", r"--drain_timeout is no option; did you mean --drain-timeout\?"),
+        ("--weights m model", r"'model' is not expected"),
+        ("--weights m --source downlod", r"invalid choice: 'downlod'.*did you mean download\?"),
+        ("--weights m --port 70000", r"--port is 70000; it is 0 to 65535"),
+        ("--weights m --port http", r"argument --port: invalid int value: 'http'"),
+        ("--weights m --slots 0", r"--slots is 0; it is 1 to 65536"),
+        ("--weights m --grid 100", r"--grid is 100; it is a power of two"),
+        ("--weights m --grid 32", r"--grid is 32; it is 64 to"),
+        ("--weights m --context 1", r"--context is 1; it is 2 to"),
+        ("--weights m --cache-memory lots", r"'lots' is no size; give bytes, or a number with KiB"),
+        ("--weights m --cache-memory 4GB", r"'4GB' is no size"),
+        ("--weights m --drain-timeout nan", r"argument --drain-timeout: 'nan' is no number of seconds"),
+        ("--weights m --drain-timeout -1", r"--drain-timeout is -1; it is 0 to 86400"),
+        ("--weights m --model-name a\u00a0b", r"--model-name is .*without a space"),
+        ("--weights m --max-body 1", r"--max-body is 1; it is 1024 to"),
+    ],
+)
+def test_what_is_refused(line: str, match: str) -> None:
+    with pytest.raises(ServingError, match=match):
+        parse(line.split(" ") if line else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0", 0),
+        ("1048576", MIB),
+        ("512MiB", 512 * MIB),
+        ("4 GiB", 4 * GIB),
+        ("1.5gib", 3 * GIB // 2),
+        ("2TiB", 2048 * GIB),
+    ],
+)
+def test_sizes(text: str, count: int) -> None:
+    assert bytes_of(text) == count
+
+
+@pytest.mark.parametrize(
+    ("weights", "name"),
+    [("./export", "export"), ("gs://bucket/llama/v1/", "v1"), ("export", "export"), ("/", "model")],
+)
+def test_a_model_is_called_by_its_folder(weights: str, name: str) -> None:
+    assert Settings(weights=weights).served_name == name
+    assert Settings(weights=weights, model_name="m").served_name == "m"
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(["--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    for option in ("--weights", "--drain-timeout", "--api-key-file", "exit codes", "--max-body"):
+        assert option in shown
