@@ -19,12 +19,12 @@ ROOT = Path(__file__).parent.parent.parent
 STEPS = 24
 
 
-def write_text(folder: Path) -> list[Path]:
-    """Twelve small files of text, some of which are kept for validation."""
+def write_text(folder: Path, *, lines: int = 75) -> list[Path]:
+    """Twelve files of text, some of which are kept for validation."""
     paths = [folder / f"part-{number:02}.txt" for number in range(12)]
     for start, path in enumerate(paths):
-        lines = (f"The {n}th line says that {n} and {n} make {2 * n}.\n" for n in range(75 * start, 75 * start + 75))
-        path.write_text("".join(lines))
+        numbers = range(lines * start, lines * start + lines)
+        path.write_text("".join(f"The {n}th line says that {n} and {n} make {2 * n}.\n" for n in numbers))
     return paths
 
 
@@ -60,14 +60,19 @@ class SmallRun:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Begin an attempt in a process of its own, on one device."""
+        line = ["training", "--config", str(self.config), "--run-dir", str(self.run_dir), *arguments]
+        return self.module(*line)
+
+    def module(self, name: str, *arguments: str) -> subprocess.Popen[str]:
+        """A module in a process of its own, on one device, with the programs that were compiled."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("XLA_")} | {
             "JAX_PLATFORMS": "cpu",
             "JAX_COMPILATION_CACHE_DIR": str(self.compiled),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         }
-        line = [sys.executable, "-m", "training", "--config", str(self.config), "--run-dir", str(self.run_dir)]
+        line = [sys.executable, "-m", name, *arguments]
         return subprocess.Popen(
-            [*line, *arguments], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            line, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
 
     @staticmethod

@@ -97,6 +97,17 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bits(
     assert told == [[line.get(name) for name in ("step", "loss", "learning_rate")] for line in straight.lines()]
 
 
+def test_every_step_can_be_gone_on_from(straight: SmallRun, data: Path, compiled: Path, tmp_path: Path) -> None:
+    """By another process than the one that saved it, through momentum, rotation, annealing and decay."""
+    saved = {"every": 1, "keep": {"keep_last": STEPS}}
+    run = SmallRun.make(tmp_path / "saved", small_config(data, checkpoint=saved), compiled)
+    code, said = run.finish()
+    assert code == 0, said
+    assert run.final() == straight.final()
+    told, wrong = run.module("tests.training.every_cut", str(run.config), str(run.run_dir)).communicate(timeout=300)
+    assert told.split() == [str(step) for step in range(1, STEPS + 1)], f"{told}{wrong}"
+
+
 def test_a_preempted_run_commits_its_last_step_and_goes_on_from_it(
     straight: SmallRun, data: Path, compiled: Path, tmp_path: Path
 ) -> None:
@@ -123,6 +134,21 @@ def test_a_notice_while_everything_is_imported_is_taken(data: Path, compiled: Pa
     assert process.returncode == 6, said
     assert "preempted: no step since the checkpoint of step 0" in said
     assert not list((run.run_dir / "checkpoints").glob("0*"))
+
+
+def test_a_notice_while_the_validation_text_is_read_ends_the_reading(compiled: Path, tmp_path: Path) -> None:
+    recipe = Recipe(vocab_size=300, sequence_length=16, validation=0.5)
+    prepare(write_text(tmp_path, lines=5_000), tmp_path / "rows", recipe=recipe)
+    looks = {"validate_every": 3, "validation_batches": 10**9, "sample_every": 0, "tensorboard": False}
+    run = SmallRun.make(tmp_path / "looking", small_config(tmp_path / "rows", log=looks), compiled)
+    process = run.start()
+    run.wait_for_step(2, process)
+    time.sleep(1)
+    process.terminate()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 6, said
+    assert "preempted: step 3 committed in" in said
+    assert [line["validation_loss"] for line in run.lines()] == [None] * 3
 
 
 def test_a_second_notice_in_the_middle_of_a_save_harms_nothing(

@@ -25,9 +25,8 @@ _FILE: Final = click.Path(path_type=Path)
 
 
 @click.command(name="prepare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option(
-    "--text", "texts", type=_FILE, multiple=True, metavar="FILE", help="Plain text, UTF-8. Repeat it for more."
-)
+@click.option("--text", "texts", type=_FILE, multiple=True, metavar="FILE...", help="Plain text, UTF-8; one or more.")
+@click.argument("more", nargs=-1, type=_FILE, metavar="")
 @click.option(
     "--jsonl", "jsonls", type=_FILE, multiple=True, metavar="FILE", help="One JSON object a line. Repeatable."
 )
@@ -65,6 +64,7 @@ _FILE: Final = click.Path(path_type=Path)
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 def command(
     texts: tuple[Path, ...],
+    more: tuple[Path, ...],
     jsonls: tuple[Path, ...],
     field: str,
     corpora: tuple[str, ...],
@@ -87,7 +87,7 @@ def command(
     \b
     Examples:
       python -m training prepare --corpus shakespeare --out data/shakespeare
-      python -m training prepare --text book.txt --text notes.txt --out data/mine --sequence-length 256
+      python -m training prepare --text book.txt notes.txt --out data/mine --sequence-length 256
       python -m training prepare --jsonl web.jsonl --field content --lenient --out data/web \\
           --tokenizer data/mine/tokenizer.json
     """
@@ -98,6 +98,10 @@ def command(
     from training.data.prepare import Recipe, prepare
     from training.data.text import text_file
 
+    if more and (jsonls or not texts):
+        raise click.UsageError(
+            f"{more[0]} stands behind no option that takes it; give --text or --jsonl before each file"
+        )
     recipe = Recipe(
         vocab_size=vocab_size,
         sequence_length=sequence_length,
@@ -105,7 +109,7 @@ def command(
         validation=validation,
     )
     with ExitStack() as stack:
-        sources = [text_file(path) for path in texts]
+        sources = [text_file(path) for path in (*texts, *more)]
         sources += [jsonl_file(path, field) for path in jsonls]
         for name in corpora:
             sources += stack.enter_context(corpus(name))

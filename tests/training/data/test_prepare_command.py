@@ -92,12 +92,22 @@ def test_json_is_all_that_stands_on_standard_output(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == "left out: 2 more"
 
 
+def test_text_takes_the_files_that_a_shell_lists(tmp_path: Path) -> None:
+    names = ("a.txt", "b.txt", "c.txt")
+    for name in names:
+        (tmp_path / name).write_text(f"The text of {name}.\n\n" * 40)
+    done = ran("--text", *(tmp_path / name for name in names), "--format", "json", "--out", tmp_path / "out", *SMALL)
+    assert [source["name"] for source in json.loads(done.stdout)["sources"]] == [*names]
+
+
 def test_mistakes_of_the_user_are_errors_with_their_place(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="there is nothing to prepare"):
         ran("--out", tmp_path / "out")
     with pytest.raises(TrainingError, match="none: the tokenizer cannot be read"):
         ran("--corpus", "pydoc", "--out", tmp_path / "out", "--tokenizer", tmp_path / "none")
     assert "Missing option '--out'" in ran("--corpus", "pydoc").stderr
+    assert "stray.txt stands behind no option" in ran("stray.txt", "--out", "x").stderr
+    assert "b.jsonl stands behind no option" in ran("--jsonl", "a.jsonl", "b.jsonl", "--out", "x").stderr
     assert "'milton' is not one of 'pydoc', 'shakespeare'" in ran("--corpus", "milton", "--out", "x").stderr
 
 
