@@ -50,13 +50,13 @@ class Heard(AbstractListener):
 
 def ask(prompt: list[int], count: int, **changes: Any) -> Generation:
     """A question with `count` tokens of answer at most."""
-    given = {"request_id": "r", "parameters": GREEDY, "max_tokens": count} | changes
+    given: dict[str, Any] = {"request_id": "r", "parameters": GREEDY, "max_tokens": count} | changes
     return Generation(prompt=tuple(prompt), **given)
 
 
 def scheduler_of(engine: SummingEngine, **changes: Any) -> Scheduler:
     """A scheduler without a cache, with a long queue and a budget of two pieces, unless told otherwise."""
-    given = {"cache": None, "queue": 1000, "prefill_tokens_a_turn": 2 * engine.limits.grid} | changes
+    given: dict[str, Any] = {"cache": None, "queue": 1000, "prefill_tokens_a_turn": 2 * engine.limits.grid} | changes
     return Scheduler(engine, **given)
 
 
