@@ -44,8 +44,8 @@ class Settings:
     """What the folder is: see `--source`."""
     weights_cache: Path = Path("~/.cache/spotrail/weights")
     """Where a download goes."""
-    verify: bool = True
-    """Whether the files are held against the digests of their manifest."""
+    verify: bool = False
+    """Whether the files are held against the digests of their manifest first."""
     dtype: str = "as-stored"
     """Of the weights on the device."""
     model_name: str | None = None
@@ -91,7 +91,7 @@ class Settings:
                 f"--grid is {self.grid}; it is a power of two, so that pieces of a prompt have few sizes"
             )
         _within("--queue", self.queue, 0, 1 << 20)
-        _within("--prefill-tokens", self.prefill_tokens, 1, 1 << 20)
+        _within("--prefill-tokens", self.prefill_tokens, self.grid, 1 << 20)
         _within("--cache-memory", self.cache_memory, 0, 1 << 50)
         _within("--max-body", self.most_body, KIB, GIB)
         _within("--drain-timeout", self.drain_timeout, 0, 86_400)
@@ -191,7 +191,9 @@ def _add_weights(parser: _Parser) -> None:
         "--weights-cache", type=Path, metavar="DIR", help=f"where a download goes (default {_default('weights_cache')})"
     )
     group.add_argument(
-        "--no-verify", dest="verify", action="store_false", default=None, help="do not hold files against their digests"
+        "--verify",
+        action="store_true",
+        help="hold the files against the digests of their manifest before they are read",
     )
     group.add_argument("--dtype", choices=DTYPES, help="of the weights on the device (default as-stored)")
     group.add_argument("--model-name", metavar="NAME", help="what requests call it (default: the folder's name)")

@@ -16,7 +16,7 @@ def test_the_least_command() -> None:
 
 def test_every_option() -> None:
     line = (
-        "--weights gs://b/m --source download --weights-cache /c --no-verify --dtype bfloat16 --model-name m "
+        "--weights gs://b/m --source download --weights-cache /c --verify --dtype bfloat16 --model-name m "
         "--compile-cache /x --host 0.0.0.0 --port 0 --slots 32 --context 1048576 --grid 128 --queue 5 "
         "--prefill-tokens 1024 --cache-memory 0 --max-body 1.5MiB --api-key-file k --drain-timeout 2.5 "
         "--keep-alive 1 --stall-timeout 2 --heartbeat-timeout 3"
@@ -25,7 +25,7 @@ def test_every_option() -> None:
         weights="gs://b/m",
         source="download",
         weights_cache=Path("/c"),
-        verify=False,
+        verify=True,
         dtype="bfloat16",
         model_name="m",
         compile_cache=Path("/x"),
@@ -59,6 +59,7 @@ def test_every_option() -> None:
         ("--weights m --slots 0", r"--slots is 0; it is 1 to 65536"),
         ("--weights m --grid 100", r"--grid is 100; it is a power of two"),
         ("--weights m --grid 32", r"--grid is 32; it is 64 to"),
+        ("--weights m --prefill-tokens 128", r"--prefill-tokens is 128; it is 256 to"),
         ("--weights m --context 1", r"--context is 1; it is 2 to"),
         ("--weights m --cache-memory lots", r"'lots' is no size; give bytes, or a number with KiB"),
         ("--weights m --cache-memory 4GB", r"'4GB' is no size"),
