@@ -201,7 +201,7 @@ def test_a_model_in_the_cache_of_which_something_was_taken(storage: Storage, cac
 
 
 def test_limits_that_fetch_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match="part_bytes=0.*every number is above 0"):
+    with pytest.raises(ValueError, match=r"part_bytes=0.*every number is above 0"):
         Limits(part_bytes=0)
-    with pytest.raises(ValueError, match="workers=0.*every number is above 0"):
+    with pytest.raises(ValueError, match=r"workers=0.*every number is above 0"):
         Limits(workers=0)
