@@ -20,7 +20,7 @@ def stop_strings(found: Mapping[str, Any]) -> StopStrings:
     for string in strings:
         if not isinstance(string, str) or not 1 <= len(string) <= LONGEST_STOP:
             raise invalid("stop", f"has {echo(string)}; each is a string of 1 to {LONGEST_STOP} characters")
-    return StopStrings(strings)
+    return StopStrings(strings=tuple(strings))
 
 
 def stop_tokens(found: Mapping[str, Any], *, ends: frozenset[int], model: ServedModel) -> frozenset[int]:

@@ -7,22 +7,27 @@ tokens: it is the match that ends first, and of several that end there the longe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from functools import cached_property
+from typing import final
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class StopStrings:
     """Some strings to look for, made ready once for all answers of a request. Raises ValueError for an empty one."""
 
-    def __init__(self, strings: Sequence[str]) -> None:
-        self.strings: Final = tuple(dict.fromkeys(strings))
-        """As they were given, each once."""
+    strings: tuple[str, ...] = ()
+    """As they were given."""
+
+    def __post_init__(self) -> None:
         if "" in self.strings:
             raise ValueError("an empty string is in every text")
-        self.automata: Final = tuple(_Automaton.of(string.encode()) for string in self.strings)
-        """One a string."""
+
+    @cached_property
+    def automata(self) -> tuple[_Automaton, ...]:
+        """What finds each."""
+        return tuple(_Automaton.of(string.encode()) for string in self.strings)
 
 
 @final

@@ -16,7 +16,7 @@ from inference.text.stops import StopStrings
 from inference.text.vocabulary import Vocabulary
 from training.model.tokenizer import RESERVED, Tokenizer
 
-NO_STOPS = StopStrings(())
+NO_STOPS = StopStrings()
 
 
 def letters() -> dict[int, str]:

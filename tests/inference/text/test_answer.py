@@ -28,7 +28,7 @@ def cases(name: str) -> list[Any]:
 
 def answered(pieces: list[bytes], *, stop: tuple[str, ...] = (), tokens: bool = False, **more: Any) -> list[Delta]:
     vocabulary, ids = vocabulary_of(pieces)
-    return told(vocabulary, ids, TextOptions(stops=StopStrings(stop), tokens=tokens), **more)
+    return told(vocabulary, ids, TextOptions(stops=StopStrings(strings=tuple(stop)), tokens=tokens), **more)
 
 
 def last(deltas: list[Delta]) -> tuple[str, int]:
@@ -74,7 +74,7 @@ def test_any_bytes_in_any_pieces_make_the_text_of_the_bytes_before_the_stop(
     end, length = min(ends, default=(len(whole), 0))
     expected = whole[: end if include else end + length]
     for tokens in (False, True):
-        options = TextOptions(stops=StopStrings(stop), include_stop=include, tokens=tokens)
+        options = TextOptions(stops=StopStrings(strings=tuple(stop)), include_stop=include, tokens=tokens)
         deltas = told(vocabulary, ids, options)
         assert text_of(deltas) == expected.decode("utf-8", "replace")
         assert last(deltas)[0] == ("stop" if ends else "length")
@@ -100,7 +100,7 @@ def test_with_tokens_a_piece_is_whole_tokens() -> None:
 
 def test_a_cut_goes_through_the_tokens_as_through_the_text() -> None:
     vocabulary, ids = vocabulary_of([b"one", b" tw", b"o. And", b" more"])
-    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(["two."]), tokens=True))
+    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("two.",)), tokens=True))
     shown = [(token.token, token.piece, token.logprob) for delta in deltas for token in delta.tokens]
     assert shown == [(ids[0], b"one", -ids[0]), (ids[1], b" ", -ids[1])]
     assert last(deltas) == ("stop", 3)
@@ -108,7 +108,7 @@ def test_a_cut_goes_through_the_tokens_as_through_the_text() -> None:
 
 def test_a_stop_string_that_is_included_stays() -> None:
     vocabulary, ids = vocabulary_of([b"one", b" two, three"])
-    options = TextOptions(stops=StopStrings([" two"]), tokens=True, include_stop=True)
+    options = TextOptions(stops=StopStrings(strings=(" two",)), tokens=True, include_stop=True)
     deltas = told(vocabulary, ids, options)
     assert (text_of(deltas), bytes_of(deltas)) == ("one two", b"one two")
 
@@ -128,7 +128,7 @@ def test_the_token_that_stops_is_shown_where_it_is_asked_for(include: bool, skip
 
 def test_what_was_held_comes_out_where_a_token_stops() -> None:
     vocabulary, ids = vocabulary_of([b"a", b"ST"])
-    deltas = told(vocabulary, [*ids, END], TextOptions(stops=StopStrings(["STOP"])), stop_tokens=[END])
+    deltas = told(vocabulary, [*ids, END], TextOptions(stops=StopStrings(strings=("STOP",))), stop_tokens=[END])
     assert [delta.text for delta in deltas] == ["a", "ST"]
 
 
@@ -140,20 +140,20 @@ def test_a_special_token_amid_a_text_is_no_text() -> None:
 
 def test_nothing_stops_before_min_tokens() -> None:
     vocabulary, ids = vocabulary_of([b"x", b"x", b"y", b"x"])
-    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(["x"])), min_tokens=2)
+    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("x",))), min_tokens=2)
     assert (text_of(deltas), last(deltas)) == ("xxy", ("stop", 4))
 
 
 def test_a_stop_string_that_began_before_min_tokens_is_none() -> None:
     vocabulary, ids = vocabulary_of([b"ST", b"OP"])
-    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(["STOP"])), min_tokens=1)
+    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("STOP",))), min_tokens=1)
     assert (text_of(deltas), last(deltas)) == ("STOP", ("length", 2))
 
 
 def test_the_prompt_comes_first_with_its_scores_where_it_is_asked_for() -> None:
     vocabulary, ids = vocabulary_of([b"p", b"q", b"STOP", b"a"])
     prompt, answer = ids[:3], ids[3:]
-    options = TextOptions(stops=StopStrings(["STOP"]), tokens=True, echo=True)
+    options = TextOptions(stops=StopStrings(strings=("STOP",)), tokens=True, echo=True)
     deltas = told(vocabulary, answer, options, prompt=prompt, scores=[choice(t) for t in prompt[1:]])
     tokens = [token for delta in deltas for token in delta.tokens]
     assert text_of(deltas) == "pqSTOPa"  # what stands in the prompt stops nothing

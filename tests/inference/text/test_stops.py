@@ -25,7 +25,7 @@ def found_by_reading_again(text: bytes, strings: list[str]) -> tuple[int, int] |
 
 
 def found_in_pieces(pieces: list[bytes], strings: list[str]) -> tuple[int, int] | None:
-    matcher = StopMatcher(StopStrings(strings))
+    matcher = StopMatcher(StopStrings(strings=tuple(strings)))
     read = 0
     for piece in pieces:
         read += len(piece)
@@ -46,7 +46,7 @@ def test_what_is_found_does_not_depend_on_the_pieces(text: str, strings: list[st
 @given(text=LETTERS, strings=STRINGS)
 def test_as_much_is_held_as_may_begin_a_stop_string_and_no_more(text: str, strings: list[str]) -> None:
     data = text.encode()
-    matcher = StopMatcher(StopStrings(strings))
+    matcher = StopMatcher(StopStrings(strings=tuple(strings)))
     if matcher.push(data) is not None:
         return
     beginnings = {string.encode()[:length] for string in strings for length in range(1, len(string.encode()))}
@@ -54,15 +54,11 @@ def test_as_much_is_held_as_may_begin_a_stop_string_and_no_more(text: str, strin
 
 
 def test_a_string_that_only_repeats_takes_linear_time() -> None:
-    matcher = StopMatcher(StopStrings(["a" * 1000 + "b"]))
+    matcher = StopMatcher(StopStrings(strings=("a" * 1000 + "b",)))
     assert matcher.push(b"a" * 200_000) is None  # a search anew at every byte would be a million times a hundred
     assert matcher.held == 1000
 
 
-def test_the_same_string_twice_is_one() -> None:
-    assert StopStrings(["x", "x"]).strings == ("x",)
-
-
 def test_an_empty_string_is_refused() -> None:
     with pytest.raises(ValueError, match="an empty string is in every text"):
-        StopStrings(["a", ""])
+        StopStrings(strings=("a", ""))
