@@ -16,15 +16,15 @@ from inference.weights.sources.progress import DownloadProgress
 from inference.weights.sources.resolving import resolve
 from inference.weights.sources.transfer import Limits
 from policies.audit.record import Part
+from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.object_serving import Storage
 from tests.google_cloud.object_store import checksums
-from tests.loopback.raw import ask
 
 BUCKET: Final = "models"
 URL: Final = f"gs://{BUCKET}/llama/v1"
 PART: Final = 1 << 16
 MEDIA: Final = "storage.objects.get"
-PATIENT: Final = Patience(retry_seconds=20.0, connect_seconds=5.0, stall_seconds=2.0, stall_bytes=1)
+PATIENT: Final = Patience(retry_seconds=60.0, connect_seconds=5.0, stall_seconds=2.0, stall_bytes=1)
 LIMITS: Final = Limits(part_bytes=PART, workers=4, patience=PATIENT)
 
 
@@ -94,6 +94,11 @@ def media_calls(storage: Storage, name: str = "") -> int:
     return sum(call.method == MEDIA and name in call.detail for call in storage.world.calls.log)
 
 
+def hold(storage: Storage, calls: int) -> None:
+    """Let so many more calls for bytes through, and none after them until `heal`: downloads wait, and try again."""
+    storage.world.fail(Fault(kind=FaultKind.UNAVAILABLE, method=MEDIA, after=calls))
+
+
 def heal(storage: Storage) -> None:
     """Take all faults out of force."""
-    ask(storage.url, "DELETE", "/loopback/faults")
+    storage.world.calls.clear()

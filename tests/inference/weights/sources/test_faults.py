@@ -13,6 +13,7 @@ import pytest
 
 from inference.weights.sources.attempts import Patience
 from inference.weights.sources.errors import CloudError
+from inference.weights.sources.progress import DownloadProgress
 from inference.weights.sources.transfer import Limits
 from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.object_serving import Storage
@@ -24,6 +25,7 @@ from tests.inference.weights.sources.stored import (
     content_of,
     download,
     heal,
+    hold,
     media_calls,
     noise,
     put,
@@ -113,19 +115,15 @@ def test_what_does_not_pass_is_an_error_that_says_what_to_do(
 def test_an_object_that_is_replaced_meanwhile_is_an_error_and_never_a_mix(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
     new = noise(SIZE, 5)
-    replaced = threading.Event()
 
-    def replace(_: object) -> None:
-        if media_calls(storage, WEIGHTS) >= 4 and not replaced.is_set():
-            replaced.set()
+    def replace(progress: DownloadProgress) -> None:
+        if progress.done > 3 * PART and storage.read("models", f"llama/v1/{WEIGHTS}") != new:
             put(storage, f"llama/v1/{WEIGHTS}", new)
+            heal(storage)
 
-    slow = Fault(kind=FaultKind.BANDWIDTH, method=MEDIA, object=f"*{WEIGHTS}", rate=PART / 0.2)
-    storage.world.fail(slow)
+    hold(storage, calls=5)
     with pytest.raises(CloudError, match=f"{WEIGHTS}: was replaced or deleted during the download; start again"):
-        download(cache, limits=Limits(part_bytes=PART, workers=1, patience=LIMITS.patience), progress=replace)
-    assert replaced.is_set()
-    heal(storage)
+        download(cache, progress=replace)
     assert content_of(download(cache).folder) == {**MODEL, WEIGHTS: new}
 
 

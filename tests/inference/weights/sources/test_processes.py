@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from tests.inference.weights.sources.stored import (
     content_of,
     download,
     heal,
+    hold,
     media_calls,
     noise,
     upload,
@@ -38,8 +38,6 @@ from tests.inference.weights.sources.stored import (
 ROOT = Path(__file__).parents[4]
 SIZE = sum(map(len, MODEL.values()))
 WORKERS = 3
-SLOW = Fault(kind=FaultKind.BANDWIDTH, method=MEDIA, rate=PART / 0.1)
-"""A tenth of a second a part."""
 
 
 @contextlib.contextmanager
@@ -59,45 +57,62 @@ def journals(cache: Path) -> int:
 
 
 def wait_for(cache: Path, size: int) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 30
     while journals(cache) < size:
         assert time.monotonic() < end, "the download does not go on"
         time.sleep(0.005)
 
 
-def said(process: subprocess.Popen[str]) -> tuple[str, Any]:
-    """What a process has said before its last line, and that line."""
+def said(process: subprocess.Popen[str]) -> Any:
+    """What a process says at its end."""
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    *before, last = output.splitlines()
-    return "\n".join(before), json.loads(last)
+    return json.loads(output)
 
 
 def test_a_download_that_is_killed_goes_on_where_it_was(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
-    storage.world.fail(SLOW)
-    kept = 0
-    for parts in (3, 6):
+    kept = len(MODEL["config.json"])  # which comes first
+    answered = 0
+    for calls, parts in ((4, 3), (2, 2)):
+        hold(storage, calls)
+        kept += parts * PART
+        answered += calls
         with downloading(cache) as process:
-            wait_for(cache, parts * PART)
+            wait_for(cache, kept)
             process.send_signal(signal.SIGKILL)
             process.wait()
-        assert journals(cache) > kept
-        kept = journals(cache)
+        heal(storage)
+        assert journals(cache) == kept
         assert [path.suffix for path in sorted(cache.iterdir())] == [".lock", ".part"]  # nothing looks like a model
-    heal(storage)
+    before = media_calls(storage)
     got = download(cache)
     assert content_of(got.folder) == MODEL
     assert got.fetched == SIZE - kept
-    whole = sum(-(-len(content) // PART) for content in MODEL.values())
-    assert media_calls(storage) <= whole + 2 * WORKERS  # twice, what each worker was about was fetched again
+    assert media_calls(storage) - before == sum(-(-len(content) // PART) for content in MODEL.values()) - answered
     assert [path.suffix for path in sorted(cache.iterdir()) if path != got.folder] == [".lock"]
+
+
+def test_of_a_part_that_was_cut_off_by_the_kill_all_is_fetched_again_and_of_others_nothing(
+    storage: Storage, cache: Path
+) -> None:
+    upload(storage, MODEL)
+    storage.world.fail(Fault(kind=FaultKind.BANDWIDTH, method=MEDIA, rate=PART / 0.5))  # half a second a part
+    with downloading(cache) as process:
+        wait_for(cache, PART)
+        process.kill()
+        process.wait()
+    heal(storage)
+    kept = journals(cache)
+    assert download(cache).fetched == SIZE - kept
+    whole = sum(-(-len(content) // PART) for content in MODEL.values())
+    assert media_calls(storage) <= whole + WORKERS
 
 
 @pytest.mark.parametrize("damage", ["bytes", "file", "journal", "cut"])
 def test_what_a_journal_says_is_not_believed(storage: Storage, cache: Path, damage: str) -> None:
     upload(storage, MODEL)
-    storage.world.fail(Fault(kind=FaultKind.UNAVAILABLE, method=MEDIA, object="*model.safetensors", after=6))
+    hold(storage, calls=7)
     stop = threading.Event()
 
     def told(_: DownloadProgress) -> None:
@@ -127,59 +142,49 @@ def test_what_a_journal_says_is_not_believed(storage: Storage, cache: Path, dama
 
 def test_of_two_processes_one_downloads_and_the_other_waits(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
-    storage.world.fail(SLOW)
-    with downloading(cache) as first, downloading(cache) as second:
-        ends = [said(first), said(second)]
-    ends.sort(key=lambda end: -end[1]["fetched"])
-    (silent, made), (waited, found) = ends
+    hold(storage, calls=4)
+    with downloading(cache) as first:
+        wait_for(cache, PART)
+        with downloading(cache) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == f"waiting for process {first.pid}, which downloads it\n"
+            heal(storage)
+            made, found = said(first), said(second)
     assert (made["fetched"], found["fetched"]) == (SIZE, 0)
     assert made["folder"] == found["folder"]
-    assert silent == ""
-    assert re.fullmatch(rf"waiting for process ({first.pid}|{second.pid}), which downloads it", waited)
-    assert media_calls(storage) == sum(-(-len(content) // PART) for content in MODEL.values())
     assert content_of(Path(made["folder"])) == MODEL
 
 
 def test_the_one_that_waits_goes_on_when_the_other_is_killed(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
-    storage.world.fail(SLOW)
-    waits = threading.Event()
-
-    def told(progress: DownloadProgress) -> None:
-        if progress.stage is Stage.WAITING:
-            waits.set()
-
-    def kill(process: subprocess.Popen[str]) -> None:
-        waits.wait(20)
-        heal(storage)
-        process.kill()
-
+    hold(storage, calls=4)
     with downloading(cache) as first:
-        wait_for(cache, PART)
-        killer = threading.Thread(target=kill, args=(first,))
-        killer.start()
+        wait_for(cache, kept := len(MODEL["config.json"]) + 3 * PART)
+
+        def told(progress: DownloadProgress) -> None:
+            if progress.stage is Stage.WAITING:
+                first.kill()
+                heal(storage)
+
         got = download(cache, progress=told)
-        killer.join()
-    assert waits.is_set()
     assert content_of(got.folder) == MODEL
-    assert 0 < got.fetched < SIZE
+    assert got.fetched == SIZE - kept
 
 
 def test_a_stop_ends_it_within_moments_and_keeps_what_has_come(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
-    storage.world.fail(SLOW)
+    hold(storage, calls=4)
+    kept = len(MODEL["config.json"]) + 3 * PART
     stop = threading.Event()
 
     def told(progress: DownloadProgress) -> None:
-        if progress.done > 2 * PART:
+        if progress.done == kept:
             stop.set()
 
-    before = threading.active_count()
     with pytest.raises(StoppedError, match="told to stop before the model was whole; the next download goes on"):
         download(cache, progress=told, stop=stop)
-    assert threading.active_count() - before <= LIMITS.workers  # those of the loopback, which serve its connections
-    kept = journals(cache)
-    assert 2 * PART < kept < SIZE
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("download")]
+    assert journals(cache) == kept
     heal(storage)
     assert download(cache).fetched == SIZE - kept
 
@@ -200,7 +205,7 @@ def test_a_stop_while_it_waits_for_the_bucket(storage: Storage, cache: Path, met
 
 def test_a_stop_while_it_waits_for_another_process(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
-    storage.world.fail(SLOW)
+    hold(storage, calls=4)
     stop = threading.Event()
     with downloading(cache):
         wait_for(cache, PART)
