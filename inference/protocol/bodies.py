@@ -89,8 +89,9 @@ def logprobs_of(order: Order, tokens: Sequence[TokenText]) -> Mapping[str, Any] 
     """Those of some tokens; None where none were asked for."""
     if not order.text.tokens:
         return None
-    shape = chat_logprobs if order.kind is Kind.CHAT else completion_logprobs
-    return shape(tokens, order.model.vocabulary)
+    if order.kind is Kind.COMPLETION:
+        return completion_logprobs(tokens, order.model.vocabulary)
+    return chat_logprobs(tokens, order.model.vocabulary, skip_special=order.text.skip_special)
 
 
 def _choice(order: Order, deltas: Sequence[Delta]) -> Mapping[str, Any]:

@@ -15,9 +15,12 @@ LEAST: Final = -9999.0
 """What stands for a token that cannot be; as in the API of OpenAI."""
 
 
-def chat_logprobs(tokens: Sequence[TokenText], vocabulary: Vocabulary) -> Mapping[str, Any]:
+def chat_logprobs(
+    tokens: Sequence[TokenText], vocabulary: Vocabulary, *, skip_special: bool = True
+) -> Mapping[str, Any]:
     """One entry a token; the `bytes` of all, joined, are the text."""
-    return {"content": [_chat_entry(token, vocabulary) for token in tokens], "refusal": None}
+    pieces = vocabulary.pieces(skip_special=skip_special)
+    return {"content": [_chat_entry(token, vocabulary, pieces) for token in tokens], "refusal": None}
 
 
 def completion_logprobs(tokens: Sequence[TokenText], vocabulary: Vocabulary) -> Mapping[str, Any]:
@@ -30,8 +33,7 @@ def completion_logprobs(tokens: Sequence[TokenText], vocabulary: Vocabulary) -> 
     }
 
 
-def _chat_entry(token: TokenText, vocabulary: Vocabulary) -> Mapping[str, Any]:
-    pieces = vocabulary.pieces(skip_special=True)
+def _chat_entry(token: TokenText, vocabulary: Vocabulary, pieces: Sequence[bytes]) -> Mapping[str, Any]:
     return {
         "token": vocabulary.name(token.token, token.piece),
         "bytes": list(token.piece),

@@ -43,7 +43,7 @@ class Vocabulary:
         self._visible: Final = tuple(b"" if token in special else piece for token, piece in enumerate(whole))
         self.longest: Final = max(map(len, self._visible))
         """Bytes of the longest token: a text of n bytes has at least n / longest tokens."""
-        self._names: Final[Mapping[int, str]] = MappingProxyType({token: whole[token].decode() for token in special})
+        self._names: Final = tuple(map(_name, whole))
 
     @property
     def size(self) -> int:
@@ -59,13 +59,16 @@ class Vocabulary:
 
         Its text; `bytes:\\xed\\x95` where it is no text by itself, as in the API of OpenAI; the name of a special one.
         """
-        if token in self._names:
+        if piece is None or token in self.special:
             return self._names[token]
-        piece = self._whole[token] if piece is None else piece
-        try:
-            return piece.decode()
-        except UnicodeDecodeError:
-            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
+        return _name(piece)
+
+
+def _name(piece: bytes) -> str:
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
 
 
 def _check_byte_level(layout: Mapping[str, Any]) -> None:

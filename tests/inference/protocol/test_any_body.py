@@ -33,7 +33,7 @@ VALUES = st.recursive(
         st.lists(inner, max_size=4)
         | st.dictionaries(st.sampled_from(["role", "content", "type", "text", "5", "a", "include_usage"]), inner)
     ),
-    max_leaves=6,
+    max_leaves=4,
 )
 BODIES = st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), VALUES, max_size=4)
 
@@ -49,7 +49,7 @@ def taken(read: Callable[[], object]) -> bool:
     return error is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(body=BODIES, prompted=st.booleans())
 def test_any_object_is_an_order_or_a_bad_request(body: dict[str, Any], prompted: bool) -> None:
     base: dict[str, Any] = {"prompt": "ab"} if prompted else {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.inference.protocol.answering import body_of, byte_ids, chat, engine, refusal
+from tests.inference.protocol.answering import MODEL, body_of, byte_ids, chat, deltas_of, engine, refusal
 
 SYSTEM, USER, ASSISTANT, END = 1, 2, 3, 4
 
@@ -141,6 +141,17 @@ def test_every_token_has_its_log_probability(top: int) -> None:
     for entry in content:
         assert len(entry["top_logprobs"]) == top
         assert entry["logprob"] == -9999.0  # 3 places behind the state, and only 2 are possible
+
+
+@pytest.mark.parametrize(("skip", "shown"), [(True, b""), (False, b"<|assistant|>")])
+def test_a_special_token_has_the_bytes_that_are_in_the_text(skip: bool, shown: bytes) -> None:
+    body = {"logprobs": True, "top_logprobs": 1, "max_tokens": 1, "skip_special_tokens": skip}
+    likeliest = deltas_of(chat({**body, "temperature": 0}))[0].ids[0]
+    seed = (ASSISTANT - likeliest) % MODEL.vocab_size
+    (choice,) = body_of(chat({**body, "seed": seed}))["choices"]
+    (entry,) = choice["logprobs"]["content"]
+    assert (entry["token"], bytes(entry["bytes"])) == ("<|assistant|>", shown)
+    assert choice["message"]["content"] == shown.decode()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inference.protocol.order import Order
+from inference.protocol.order import Arrival, Order
 from tests.inference.protocol.answering import MODEL, body_of, chat, completion, deltas_of, refusal
 
 
@@ -145,6 +145,13 @@ def test_who_asks_and_what_keeps_states_apart_go_along() -> None:
     (generation,) = chat({"cache_salt": "s", "min_tokens": 2}).generations
     assert (generation.request_id, generation.tenant, generation.cache_salt) == ("r-1", "acme", "s")
     assert generation.min_tokens == 2
+
+
+def test_no_two_arrivals_are_alike() -> None:
+    arrivals = [Arrival.now(tenant="acme") for _ in range(100)]
+    assert len({arrival.unique for arrival in arrivals}) == len({arrival.seed for arrival in arrivals}) == 100
+    assert all(0 <= arrival.seed < 2**63 and arrival.request_id == arrival.unique for arrival in arrivals)
+    assert Arrival.now(request_id="mine").request_id == "mine"
 
 
 def draws(order: Order) -> list[int]:

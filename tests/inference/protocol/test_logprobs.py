@@ -50,6 +50,8 @@ def test_a_special_token_has_a_name_and_no_bytes() -> None:
     (entry,) = chat_logprobs([token], vocabulary)["content"]
     assert (entry["token"], entry["bytes"]) == ("<|user|>", [])
     assert entry["top_logprobs"] == [{"token": "<|assistant|>", "bytes": [], "logprob": -0.5}]
+    (entry,) = chat_logprobs([token], vocabulary, skip_special=False)["content"]
+    assert bytes(entry["top_logprobs"][0]["bytes"]) == b"<|assistant|>"
 
 
 @pytest.mark.parametrize(

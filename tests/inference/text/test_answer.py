@@ -61,8 +61,10 @@ def test_a_character_that_is_cut_between_tokens(case: dict[str, Any], tokens: bo
 
 
 @given(
-    pieces=st.lists(st.binary(max_size=4).filter(bool), max_size=8),
-    stop=st.lists(st.text("aé한\x80", min_size=1, max_size=3), max_size=2),
+    pieces=st.lists(
+        st.text("aé", min_size=1, max_size=3).map(str.encode) | st.binary(min_size=1, max_size=4), max_size=8
+    ),
+    stop=st.lists(st.text("aé한", min_size=1, max_size=3), max_size=2),
     include=st.booleans(),
 )
 def test_any_bytes_in_any_pieces_make_the_text_of_the_bytes_before_the_stop(
@@ -103,6 +105,13 @@ def test_a_cut_goes_through_the_tokens_as_through_the_text() -> None:
     deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("two.",)), tokens=True))
     shown = [(token.token, token.piece, token.logprob) for delta in deltas for token in delta.tokens]
     assert shown == [(ids[0], b"one", -ids[0]), (ids[1], b" ", -ids[1])]
+    assert last(deltas) == ("stop", 3)
+
+
+def test_tokens_that_were_held_and_lie_before_the_cut_stay_whole() -> None:
+    vocabulary, ids = vocabulary_of([b"a", b"a", b"ab"])
+    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("aab",)), tokens=True))
+    assert [(delta.text, [token.piece for token in delta.tokens]) for delta in deltas] == [("a", [b"a"])]
     assert last(deltas) == ("stop", 3)
 
 
