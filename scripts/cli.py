@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "check": ("scripts.check", "Judge a stack by rules and budgets, with one exit code an outcome: the gate for CI."),
     "audit": ("scripts.audit", "Find the money that runs idle in a live or recorded project, and what would stop it."),
     "guard": ("scripts.guard", "Run the guard once: look at a project, tell what is lost, do what is safe."),
+    "wall": ("scripts.wall", "Show the memory wall of a model: what softmax and linear attention hold, do and cost."),
+    "weights-plan": ("scripts.weights_plan", "Plan how servers read their weights: FUSE, Hyperdisk ML, boot download."),
     "prices": ("scripts.prices", "Show the price book, check its age, refresh it from the Cloud Billing Catalog."),
 }
 GC_THRESHOLDS: Final = (2_000_000, 20, 50)
