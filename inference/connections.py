@@ -9,7 +9,9 @@ closing one whose client takes nothing would wait for that client.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+import struct
 from typing import Any, Final, cast, final
 
 from uvicorn.config import Config
@@ -45,11 +47,10 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        plain = cast(socket.socket, transport.get_extra_info("socket"))
         # asyncio sets it only where a socket was made with the number of TCP, which those of a listener were not: a
         # head and its body would be 40 ms apart.
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        self._plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -73,8 +74,14 @@ class Connection(H11Protocol):
             self.flow.resume_reading()
 
     def abort(self) -> None:
-        """Drop the connection, whatever is still to be sent."""
+        """Drop the connection, with whatever is still to be sent, also by the system: it would go on for minutes."""
+        with contextlib.suppress(OSError):  # it is closed
+            self._plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
+
+    @property
+    def _plain(self) -> socket.socket:
+        return cast(socket.socket, self.transport.get_extra_info("socket"))
 
     @property
     def _answering(self) -> bool:

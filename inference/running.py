@@ -114,9 +114,12 @@ class Running:
 
     def tell(self, event: Event) -> None:
         """What has happened; from any thread, and from a signal handler of the loop."""
+        self._soon(partial(self._on, event))
+
+    def _soon(self, work: Callable[[], None]) -> None:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it is closed: nothing matters any more
-                self._loop.call_soon_threadsafe(self._on, event)
+                self._loop.call_soon_threadsafe(work)
 
     def _config(self) -> uvicorn.Config:
         connection = partial(Connection, patience=self._settings.stall_timeout)
@@ -176,7 +179,7 @@ class Running:
         with self._told():
             assembled = self._assemble(self.tell)
             service = Service(assembled, self._settings, self.metrics, loop)
-            loop.call_soon_threadsafe(self._serve, service)
+            self._soon(partial(self._serve, service))
 
     def _serve(self, service: Service) -> None:
         if self.life.phase is Phase.STOPPED:

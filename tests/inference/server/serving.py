@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,6 +141,7 @@ def serving(
     making = assemble or at_once(engine or engine_for(said))
     running = Running(said, making, listening=listening, keys=keys, say=lines.append)
     ended: list[ExitCode] = []
+    others = set(threading.enumerate())
     thread = threading.Thread(target=lambda: ended.append(asyncio.run(running.run())), name="server")
     served = Served(running=running, said=lines, thread=thread, ended=ended)
     thread.start()
@@ -151,6 +153,9 @@ def serving(
         for _ in range(2):
             served.signal()
         thread.join(15)
+        for left in set(threading.enumerate()) - others:
+            if left.name == "spotrail assembly":
+                left.join(15)
     assert not thread.is_alive(), "the server does not end"
 
 
@@ -164,14 +169,16 @@ def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
     raise AssertionError(f"not so within {seconds:g} s")
 
 
-def sums(prompt: str | Sequence[int], count: int, **parameters: Any) -> list[int]:
-    """The tokens that the engine answers, by hand: up to the end-of-text token, which ends a completion."""
+def sums(
+    prompt: str | Sequence[int], count: int, *, ends: Sequence[int] = (END_OF_TEXT,), **parameters: Any
+) -> list[int]:
+    """The tokens that the engine answers, by hand: up to one of `ends`, the first of which ends a completion."""
     ids = tokenizer().encode(prompt) if isinstance(prompt, str) else list(prompt)
     said = SamplingParameters(**{"temperature": 0.0, **parameters})
-    return until_end(answer(ids, count, said, vocab_size=tokenizer().vocab_size))
+    return until_end(answer(ids, count, said, vocab_size=tokenizer().vocab_size), ends)
 
 
-def until_end(tokens: Sequence[int], ends: Sequence[int] = (END_OF_TEXT,)) -> list[int]:
+def until_end(tokens: Sequence[int], ends: Sequence[int]) -> list[int]:
     """Those before the first that ends an answer, and that one."""
     for place, token in enumerate(tokens):
         if token in ends:
@@ -188,6 +195,19 @@ def text_of(tokens: Sequence[int]) -> str:
 def completion(prompt: Any, **more: Any) -> Mapping[str, Any]:
     """A body, of temperature 0."""
     return {"model": NAME, "prompt": prompt, "temperature": 0, **more}
+
+
+def events_in(heard: str | bytes) -> list[Any]:
+    """The JSON events of a stream, whatever is between them."""
+    text = heard.decode() if isinstance(heard, bytes) else heard
+    found = [line.removeprefix("data: ") for line in text.split("\n") if line.startswith("data: {")]
+    return [json.loads(line) for line in found]
+
+
+def said_in(events: Sequence[Any], index: int = 0) -> str:
+    """The text of one answer to a completion, of the events of its stream."""
+    choices = [choice for event in events for choice in event["choices"]]
+    return "".join(choice["text"] for choice in choices if choice["index"] == index)
 
 
 def raw(served: Served, *, receive_buffer: int | None = None) -> socket.socket:

@@ -8,7 +8,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
-from tests.inference.server.serving import NAME, Served, sums, text_of, tokenizer, until_end
+from tests.inference.server.serving import END_OF_TEXT, NAME, Served, sums, text_of, tokenizer
 from training.model.chat import Role, compose
 
 ASKED: list[ChatCompletionMessageParam] = [
@@ -22,7 +22,7 @@ def chat_answer(count: int) -> list[int]:
     """The tokens of an answer to ASKED."""
     turns = [(Role.SYSTEM, "Be brief."), (Role.USER, "What is 2 + 2?")]
     prompt = compose(tokenizer(), turns, generation_prompt=True)
-    return until_end(sums(prompt, count), (0, END_OF_TURN))
+    return sums(prompt, count, ends=(END_OF_TEXT, END_OF_TURN))
 
 
 def test_models(client: openai.OpenAI) -> None:
