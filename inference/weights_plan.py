@@ -9,120 +9,25 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Final, final
 
-from inference.economics.assumptions import HBM, USABLE, Assumption
-from inference.economics.figures import bytes_text
-from inference.economics.weights_bill import Line, Market, free, total
-from inference.economics.weights_sources import GIB, MIB, ColdStart, Rates, Source, cold_start
-from policies.errors import InputError
-from policies.estimate.routes import transfer_item
-from policies.hardware.disks import check_disk, default_throughput, disk_type, floor_throughput
-from policies.hardware.machines import machine
-from policies.hardware.slices import Shape
-from policies.hardware.zones import region_of
+from inference.economics.assumptions import Assumption
+from inference.economics.fleet import DAYS, DISK, Fleet
+from inference.economics.weights_bill import Line, Market, total
+from inference.economics.weights_lines import CHIP, MIBPS, lines_of, warnings
+from inference.economics.weights_sources import MIB, ColdStart, Source, cold_start
+from policies.hardware.disks import default_throughput
 from policies.money import HOURS_PER_MONTH
 from policies.prices.book import MissingPrice, PriceBook, PriceModel
 
-DISK: Final = "hyperdisk-ml"
-CHIP: Final = "tpu.v6e.chip"
-DAYS: Final = Fraction(HOURS_PER_MONTH, 24)
-"""Of a month."""
-MIBPS: Final = "MiB/s-month"
 MOST_RESTARTS: Final = Fraction(288)
 """Of a replica a day, one in five minutes: a break-even beyond is none."""
 PRECISION: Final = Fraction(1, 1000)
 CURVE: Final = 40
 """Steps of the plot of throughputs."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Fleet:
-    """What is served, by what, and how often it starts. Raises InputError where that is no fleet."""
-
-    size_bytes: int
-    """Of the weights."""
-    replicas: int
-    """Servers, a slice each."""
-    shape: Shape
-    zone: str
-    capacity: PriceModel
-    restarts_per_day: Fraction
-    """Of each replica; above 0."""
-    hosts: int
-    """VMs of a replica that read."""
-    at_once: int
-    """Replicas that start together."""
-    bucket: str
-    """Location of the bucket."""
-    throughput: int | None = None
-    """MiB/s of the volume; None for what costs least together with the waiting."""
-    updates_per_month: Fraction = Fraction(1)
-    """New versions of the weights."""
-    versions: int = 1
-    """Versions that the bucket keeps."""
-    snapshot: bool = True
-    """Whether a snapshot of the volume is kept."""
-    whole: bool = False
-    """Whether every host reads all of the weights, and not its share of them."""
-    rates: Rates = field(default_factory=Rates)
-
-    def __post_init__(self) -> None:
-        if self.restarts_per_day <= 0:
-            raise InputError(f"--restarts-per-day {self.restarts_per_day}: nothing to plan; it is above 0")
-        if self.at_once > self.replicas:
-            raise InputError(f"--at-once {self.at_once}: there are {self.replicas} replicas; name at most so many")
-        most = disk_type(DISK).max_readers
-        if most is not None and self.replicas * self.hosts > most:
-            raise InputError(
-                f"--replicas {self.replicas} of {self.hosts} hosts: one {DISK} volume has at most {most:,} readers; "
-                "plan each part that shares a volume by itself"
-            )
-        wrong = check_disk(DISK, self.disk_gib, self.throughput)
-        if wrong:
-            raise InputError(f"the volume for the weights: {'; '.join(wrong)}")
-        if self.throughput is not None and self.throughput < self.least:
-            raise InputError(
-                f"--throughput {self.throughput}: {self.replicas * self.hosts} readers need at least {self.least} MiB/s"
-            )
-
-    @property
-    def disk_gib(self) -> int:
-        """Size of the volume."""
-        needed = Fraction(self.size_bytes, GIB) * (1 + Fraction(self.rates.headroom.value))
-        return max(disk_type(DISK).min_gib, math.ceil(needed))
-
-    @property
-    def bytes_per_host(self) -> int:
-        """What a host reads."""
-        return self.size_bytes if self.whole else -(-self.size_bytes // self.hosts)
-
-    @property
-    def readers(self) -> int:
-        """Hosts that read at the same time."""
-        return self.at_once * self.hosts
-
-    @property
-    def starts(self) -> Fraction:
-        """Cold starts of a replica in a month, all of them."""
-        return self.replicas * self.restarts_per_day * DAYS
-
-    @property
-    def least(self) -> int:
-        """MiB/s that the volume must have."""
-        return floor_throughput(self.disk_gib, self.replicas * self.hosts)
-
-    @property
-    def most(self) -> int:
-        """MiB/s of the volume beyond which no reader gets more, or none can be had."""
-        limits = disk_type(DISK).throughput
-        assert limits is not None  # a volume of this kind has nothing but throughput
-        useful = math.ceil(Fraction(self.rates.vm_cap.value) * self.readers)
-        return max(self.least, min(limits.range_at(self.disk_gib)[1], useful))
 
 
 @final
@@ -333,7 +238,7 @@ def _slopes(fleet: Fleet, book: PriceBook) -> tuple[Fraction, Fraction] | None:
     if isinstance(chip, MissingPrice) or isinstance(provisioned, MissingPrice):
         return None
     hour = Fraction(chip.unit_price) * fleet.shape.chips
-    twice = 1 + _overlap(fleet)
+    twice = 1 + fleet.overlap
     seconds = Fraction(fleet.bytes_per_host * fleet.readers, MIB)
     return Fraction(provisioned.unit_price) * twice, fleet.starts * hour * seconds / 3600
 
@@ -349,132 +254,11 @@ def curve(plan: Plan) -> Iterator[tuple[int, Fraction]]:
         yield mibps, a * mibps + b / mibps
 
 
-def _overlap(fleet: Fleet) -> Fraction:
-    """Share of the month in which two volumes stand."""
-    return fleet.updates_per_month * Fraction(fleet.rates.overlap.value) / HOURS_PER_MONTH
-
-
 def _way(source: Source, fleet: Fleet, market: Market, throughput: int) -> Way:
     start = cold_start(source, fleet.bytes_per_host, fleet.readers, fleet.rates, Fraction(throughput))
-    own = _of_disk(fleet, market, throughput) if source is Source.DISK else _of_bucket(source, fleet, market)
     return Way(
         source=source,
         start=start,
-        lines=(*_common(fleet, market), *own, _waiting(fleet, market, start)),
-        warnings=tuple(_warnings(source, fleet)),
+        lines=tuple(lines_of(start, fleet, market, throughput)),
+        warnings=tuple(warnings(source, fleet)),
     )
-
-
-def _common(fleet: Fleet, market: Market) -> Iterator[Line]:
-    """The bucket, from which all three come in the end."""
-    gib = Fraction(fleet.size_bytes, GIB)
-    objects = _pieces(fleet.size_bytes, Fraction(fleet.rates.object_size.value) * GIB)
-    yield market.line("bucket", "storage.standard.capacity", gib * fleet.versions, fleet.bucket, unit="GiB-month")
-    yield market.line(
-        "uploads (class A)",
-        "storage.standard.class-a",
-        fleet.updates_per_month * objects / 1000,
-        fleet.bucket,
-        unit="1000-operations",
-    )
-
-
-def _of_disk(fleet: Fleet, market: Market, throughput: int) -> Iterator[Line]:
-    gib = Fraction(fleet.size_bytes, GIB)
-    parts = (("capacity", Fraction(fleet.disk_gib), "GiB-month"), ("throughput", Fraction(throughput), MIBPS))
-    for name, quantity, unit in parts:
-        note = "billed around the clock, read or not" if name == "throughput" else ""
-        yield market.line(f"volume {name}", f"disk.{DISK}.{name}", quantity, fleet.zone, unit=unit, note=note)
-    if fleet.updates_per_month:
-        for name, quantity, unit in parts:
-            yield market.line(
-                f"second volume at updates, {name}",
-                f"disk.{DISK}.{name}",
-                quantity,
-                fleet.zone,
-                unit=unit,
-                share=_overlap(fleet),
-            )
-    if fleet.snapshot:
-        yield market.line(
-            "snapshot of the volume", "snapshot.standard.capacity", gib, region_of(fleet.zone), unit="GiB-month"
-        )
-    requests = _pieces(fleet.size_bytes, Fraction(fleet.rates.download_part.value) * MIB)
-    yield _reads(fleet, market, fleet.updates_per_month * requests, by_start=False)
-    yield _transfer(fleet, market, fleet.updates_per_month * gib, by_start=False)
-
-
-def _of_bucket(source: Source, fleet: Fleet, market: Market) -> Iterator[Line]:
-    rates = fleet.rates
-    piece = rates.fuse_chunk if source is Source.FUSE else rates.download_part
-    # A request for the metadata of each file, and one for each of its pieces.
-    objects = _pieces(fleet.bytes_per_host, Fraction(rates.object_size.value) * GIB)
-    requests = objects + _pieces(fleet.bytes_per_host, Fraction(piece.value) * MIB)
-    hosts = fleet.starts * fleet.hosts
-    yield _reads(fleet, market, hosts * requests, by_start=True)
-    if source is Source.FUSE:
-        yield market.line(
-            "listings (class A)",
-            "storage.standard.class-a",
-            hosts / 1000,
-            fleet.bucket,
-            unit="1000-operations",
-            by_start=True,
-        )
-    yield _transfer(fleet, market, hosts * Fraction(fleet.bytes_per_host, GIB), by_start=True)
-    cache = Fraction(fleet.bytes_per_host * fleet.hosts * fleet.replicas, GIB)
-    use = "file cache in memory" if source is Source.FUSE else "RAM disk"
-    yield free(use, cache, "GiB", "the memory of the hosts is in the price of the chips")
-
-
-def _reads(fleet: Fleet, market: Market, requests: Fraction, *, by_start: bool) -> Line:
-    return market.line(
-        "reads (class B)",
-        "storage.standard.class-b",
-        requests / 1000,
-        fleet.bucket,
-        unit="1000-operations",
-        by_start=by_start,
-    )
-
-
-def _transfer(fleet: Fleet, market: Market, gib: Fraction, *, by_start: bool) -> Line:
-    item = transfer_item(fleet.bucket, fleet.zone)
-    if item is None:
-        return free("transfer out of the bucket", gib, "GiB", "free within a region", by_start=by_start)
-    note = f"from {fleet.bucket} to {region_of(fleet.zone)}"
-    return market.line("transfer out of the bucket", item, gib, fleet.bucket, unit="GiB", by_start=by_start, note=note)
-
-
-def _waiting(fleet: Fleet, market: Market, start: ColdStart) -> Line:
-    hours = fleet.starts * start.seconds / 3600 * fleet.shape.chips
-    return market.line(
-        "accelerators waiting",
-        CHIP,
-        hours,
-        fleet.zone,
-        unit="chip-hour",
-        model=fleet.capacity,
-        by_start=True,
-        note="while they read",
-    )
-
-
-def _warnings(source: Source, fleet: Fleet) -> Iterator[str]:
-    usable = Fraction(HBM.value) * 10**9 * fleet.shape.chips * Fraction(USABLE.value)
-    if source is Source.DISK and fleet.size_bytes > usable:
-        room, needed = bytes_text(usable), bytes_text(fleet.size_bytes)
-        yield f"{fleet.shape.accelerator_type} has {room} for weights: {needed} do not fit"
-    found = machine(fleet.shape.machine_type)
-    if source is Source.DISK or found is None:
-        return
-    twice, host = 2 * fleet.bytes_per_host, Fraction(found.memory_gib) * GIB
-    if twice > host:
-        yield (
-            f"{source.title}: {bytes_text(twice)} of memory are needed on each host (what is kept and what is loaded "
-            f"from it), and {found.name} has {bytes_text(host)}"
-        )
-
-
-def _pieces(size: int, piece: Fraction) -> int:
-    return math.ceil(size / piece)

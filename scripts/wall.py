@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST: Final = 12
 """Contexts or batches of one answer."""
+WEIGHTS: Final = ("float32", "bfloat16", "int8")
+CACHES: Final = (*WEIGHTS, "float8")
+"""As inference.economics.model_sizes has them, which is imported only when the command runs."""
 
 
 @final
@@ -46,6 +49,10 @@ class Format(enum.Enum):
 @click.option("--zone", default="us-central1-b", show_default=True, help="Where a chip is priced.")
 @click.option(
     "--capacity", type=click.Choice(("spot", "on-demand")), default="spot", show_default=True, help="How it is bought."
+)
+@click.option("--weights-dtype", type=click.Choice(WEIGHTS), help="Of the weights.  [default: the file's, or bfloat16]")
+@click.option(
+    "--cache-dtype", type=click.Choice(CACHES), help="Of keys and values.  [default: the file's, or bfloat16]"
 )
 @click.option("--heads", type=click.IntRange(min=1), help="Heads of the attention to compare with.")
 @click.option(
@@ -84,6 +91,8 @@ def command(
     shape: str,
     zone: str,
     capacity: str,
+    weights_dtype: str | None,
+    cache_dtype: str | None,
     heads: int | None,
     kv_heads: int | None,
     mla_rank: int,
@@ -111,10 +120,11 @@ def command(
     """
     # Imported here, so that help and mistyped options answer at once.
     from inference.economics.assumptions import BANDWIDTH, HBM, PEAK, SNAPSHOTS, USABLE
+    from inference.economics.decoding import Machine
     from inference.economics.figures import count, tokens
     from inference.economics.model_sizes import read_sizes
     from inference.economics.variants import Choices
-    from inference.memory_wall import Machine, memory_wall
+    from inference.memory_wall import memory_wall
     from policies.exit_codes import ExitCode
     from policies.hardware.slices import shape as shape_of
     from policies.hardware.zones import check_zone
@@ -131,7 +141,7 @@ def command(
         snapshots=SNAPSHOTS.given(snapshot_share),
     )
     wall = memory_wall(
-        read_sizes(config),
+        read_sizes(config, weights_dtype=weights_dtype, cache_dtype=cache_dtype),
         machine,
         lengths,
         counts,

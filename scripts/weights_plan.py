@@ -125,7 +125,8 @@ def command(
       spotrail weights-plan --size 140GiB --replicas 16 --restarts-per-day 8 --at-once 1 --throughput 2400 --format json
     """
     # Imported here, so that help and mistyped options answer at once.
-    from inference.weights_plan import Fleet, weights_plan
+    from inference.economics.fleet import Fleet
+    from inference.weights_plan import weights_plan
     from policies.exit_codes import ExitCode
     from policies.hardware.slices import shape as shape_of
     from policies.hardware.zones import check_zone, region_of

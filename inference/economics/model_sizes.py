@@ -85,12 +85,20 @@ class _Room:
     cache_bytes: int
 
 
-def read_sizes(path: Path) -> Sizes:
-    """The sizes in a file, or in the config.json of an export's folder. Raises InputError: file, field, value, rule."""
-    return _sizes(read_sheet(path / "config.json" if path.is_dir() else path), path)
+def read_sizes(path: Path, *, weights_dtype: str | None = None, cache_dtype: str | None = None) -> Sizes:
+    """The sizes in a file, or in the config.json of an export's folder. Raises InputError: file, field, value, rule.
+
+    The dtypes, where they are given, stand in the place of those of the file: a config.json has none.
+    """
+    sheet = read_sheet(path / "config.json" if path.is_dir() else path)
+    dtypes = (
+        weights_dtype or sheet.choice("weights_dtype", WEIGHTS, "bfloat16"),
+        cache_dtype or sheet.choice("cache_dtype", CACHES, "bfloat16"),
+    )
+    return _sizes(sheet, path, *dtypes)
 
 
-def _sizes(sheet: Sheet, path: Path) -> Sizes:
+def _sizes(sheet: Sheet, path: Path, weights_dtype: str, cache_dtype: str) -> Sizes:
     if isinstance(sheet.entries.get("model"), Sheet):
         raise InputError(
             f"{path}: is the config of a training run, whose vocabulary is in its data; name the folder of an export "
@@ -101,8 +109,8 @@ def _sizes(sheet: Sheet, path: Path) -> Sizes:
         sheet.choice("schema", (SCHEMA,), SCHEMA)
     room = _Room(
         d_model=sheet.whole("d_model", most=MOST_WIDTH),
-        weights_bytes=WEIGHTS[sheet.choice("weights_dtype", WEIGHTS, "bfloat16")],
-        cache_bytes=CACHES[sheet.choice("cache_dtype", CACHES, "bfloat16")],
+        weights_bytes=WEIGHTS[weights_dtype],
+        cache_bytes=CACHES[cache_dtype],
     )
     n_layers = sheet.whole("n_layers", most=MOST_LAYERS)
     mixers = sheet.sheets("mixers")

@@ -27,8 +27,9 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from inference.economics.assumptions import Assumption
+from inference.economics.decoding import Step
 from inference.economics.wall_report import wall_remarks
-from inference.memory_wall import Gain, Measured, Place, Row, Step, Wall, gains
+from inference.memory_wall import Gain, Measured, Place, Row, Wall, gains
 from policies.money import decimal_of, plain
 from policies.prices.book import MissingPrice, Price, PriceModel
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Final
 
+from inference.economics.decoding import Bound, Step, most_requests, step
 from inference.economics.figures import bytes_text, seconds_text, short, tokens_text
 from inference.economics.report import Plot, Remark, Report, Series, Table
-from inference.memory_wall import WORTH, Bound, Gain, Place, Row, Step, Wall, gains, most_requests, step
+from inference.memory_wall import WORTH, Gain, Place, Row, Wall, gains
 from policies.money import decimal_of
 from policies.prices.book import MissingPrice, Price, PriceModel
 from policies.report.figures import UNIT, money

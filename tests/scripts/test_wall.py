@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import scripts.wall
+from inference.economics import model_sizes
 from tests.scripts.conftest import Command
 
 MODEL = "parameters: 1.3B\nd_model: 2048\nn_layers: 24\nmixers: [{type: delta, n_heads: 16}]\n"
@@ -59,6 +61,15 @@ def test_an_export_is_its_folder(spotrail: Command, tmp_path: Path) -> None:
     found = document(spotrail, "--config", str(tmp_path))
     # Two layers: 4 heads x 128 x 64 in fp32, and the tails of 256 + 2 x 128 channels, 3 tokens of bf16
     assert found["variants"][0]["state_bytes"] == str(2 * (4 * 128 * 64 * 4 + 3 * 512 * 2))
+
+
+def test_dtypes_that_a_config_does_not_say(spotrail: Command, model: Path) -> None:
+    assert (tuple(model_sizes.WEIGHTS), tuple(model_sizes.CACHES)) == (scripts.wall.WEIGHTS, scripts.wall.CACHES)
+    found = document(spotrail, "--config", str(model), "--weights-dtype", "float32", "--cache-dtype", "int8")
+    assert found["model"]["weights_bytes"] == "5200000000"
+    held = {each["key"]: (each["state_bytes"], each["token_bytes"]) for each in found["variants"]}
+    # The tails of the convolutions are as wide as the weights; keys and values 24 x 2 x 4 x 128 bytes.
+    assert (held["model"], held["gqa"]) == ((str(24 * (16 * 128 * 128 * 4 + 9 * 2048 * 4)), "0"), ("0", "24576"))
 
 
 def test_a_page_goes_into_a_file(spotrail: Command, model: Path, tmp_path: Path) -> None:

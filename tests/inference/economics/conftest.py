@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from inference.economics.decoding import Machine
+from inference.economics.fleet import Fleet
 from inference.economics.model_sizes import Sizes, read_sizes
 from inference.economics.variants import Choices
-from inference.memory_wall import Machine, Wall, memory_wall
-from inference.weights_plan import Fleet, Plan, weights_plan
+from inference.memory_wall import Wall, memory_wall
+from inference.weights_plan import Plan, weights_plan
 from policies.hardware.slices import shape
 from policies.prices.book import PriceBook, PriceModel, load_book
 

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from inference.economics.decoding import Machine
 from inference.economics.html import report_html
 from inference.economics.report import Plot, Report, Series
 from inference.economics.svg import drawing
@@ -29,7 +30,7 @@ from inference.economics.wall_json import wall_json
 from inference.economics.wall_report import wall_report
 from inference.economics.weights_json import weights_json
 from inference.economics.weights_report import weights_report
-from inference.memory_wall import Machine, Wall
+from inference.memory_wall import Wall
 from inference.weights_plan import Plan
 from policies.hardware.slices import shape
 

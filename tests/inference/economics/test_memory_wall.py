@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.economics.assumptions import USABLE
+from inference.economics.decoding import Bound, Machine, step
 from inference.economics.layers import Layer
 from inference.economics.variants import Choices, Variant, break_even
-from inference.memory_wall import Bound, Machine, Row, Wall, gains, step
+from inference.memory_wall import Row, Wall, gains
 from policies.errors import InputError
 from policies.hardware.slices import shape
 
@@ -259,7 +260,7 @@ layer = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(one=st.lists(layer, min_size=1, max_size=3), other=st.lists(layer, min_size=1, max_size=3))
 def test_break_even_is_the_last_change_of_places(one: list[Layer], other: list[Layer]) -> None:
     empty = Variant(key="", title="", layers=(), parameters=1, active_parameters=1, weights_bytes=1, active_bytes=1)

@@ -89,7 +89,7 @@ def test_json_with_the_same_fields_is_read_alike(tmp_path: Path) -> None:
         ("", r"holds no mapping"),
         ("{", r"neither YAML nor JSON"),
         ("? [a]\n: 1\n", r"the key on line 1 is no word"),
-        ("[" * 3000, r"nested too deeply|neither YAML nor JSON"),
+        ("[" * 600, r"nested too deeply|neither YAML nor JSON"),
     ],
 )
 def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
