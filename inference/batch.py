@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import logging
 from collections.abc import Callable
 from typing import Final, final
@@ -44,7 +43,7 @@ class Batch:
         self._shares = shares
         self._now = now
         self._over = over
-        self._free = sorted(engine.free_slots())
+        self._free = sorted(engine.free_slots(), reverse=True)
         self._tickets: dict[int, Ticket] = {}
         self._admitted: set[int] = set()
         self._answering: dict[int, Ticket] = {}
@@ -68,7 +67,7 @@ class Batch:
 
     def take(self, ticket: Ticket) -> None:
         """Give an answer a slot, and begin it, unless another reads just now what it begins with."""
-        ticket.slot = heapq.heappop(self._free)
+        ticket.slot = self._free.pop()
         ticket.admitted = self._now()
         self._tickets[ticket.slot] = ticket
         self._shares.give(ticket.tenant, 1)
@@ -260,7 +259,7 @@ class Batch:
         del self._tickets[slot]
         self._answering.pop(slot, None)
         self._order.remove(ticket)
-        heapq.heappush(self._free, slot)
+        self._free.append(slot)
         if self._promises is not None:
             self._promises.leave(ticket)
         if slot in self._admitted:

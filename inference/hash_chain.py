@@ -33,7 +33,7 @@ class HashChain:
     @property
     def usable(self) -> int:
         """How many places lie before the last token: a state must leave that one to be read."""
-        return (self.length - 1) // self.grid
+        return max(self.length - 1, 0) // self.grid
 
     def digest(self, position: int) -> bytes:
         """Of the first `position` tokens. Raises ValueError where that is no place of the chain."""

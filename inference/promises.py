@@ -2,8 +2,8 @@
 
 An answer whose prompt is being read promises the states at the places that the cache wants. Another that begins with
 such a place, and finds no longer one kept, waits for it. The promise is settled when the place is passed, or when the
-answer that gave it ends before. Whoever waited then starts with what is kept, and does not wait a second time: where
-the cache does not keep what was promised, answers do not queue up behind each other for nothing.
+answer that gave it ends before. All who waited then start with what is kept, and do not wait a second time: where the
+cache does not keep what was promised, answers do not queue up behind each other for nothing.
 """
 
 from __future__ import annotations
@@ -31,12 +31,9 @@ class Promises:
     def wait(self, ticket: Ticket) -> bool:
         """Let an answer wait where there is something worth it; whether it does."""
         chain = ticket.chain
-        if ticket.has_waited:
-            return False
         for place in range(chain.usable, self._cache.longest(chain) // chain.grid, -1):
             giver = self._givers.get(chain.digests[place - 1])
             if giver is not None:
-                ticket.has_waited = True
                 self._waiting[ticket] = (giver, place * chain.grid)
                 self._hurry(giver)
                 return True

@@ -44,8 +44,6 @@ class Ticket:
     """Places at which its state is to be kept, rising; those passed are taken away."""
     awaited: int | None = None
     """The nearest of them that others wait for."""
-    has_waited: bool = False
-    """Whether it ever waited for another: once is enough."""
     admitted: float | None = None
     """When it got its slot."""
     first_token: float | None = None

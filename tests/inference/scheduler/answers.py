@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +73,19 @@ def finish(scheduler: Scheduler, *, most: int = 10_000) -> int:
         if not scheduler.turn():
             return number
     raise AssertionError(f"not done after {most} turns")
+
+
+@contextmanager
+def running(scheduler: Scheduler) -> Iterator[None]:
+    """Its thread, which is closed behind the block."""
+    thread = threading.Thread(target=scheduler.run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        scheduler.close()
+        thread.join(timeout=30)
+    assert not thread.is_alive()
 
 
 def check(heard: Heard, generation: Generation, *, vocab_size: int = 256) -> None:

@@ -57,12 +57,12 @@ def test_an_engine_that_always_fails_is_dead(call: Call) -> None:
     assert not scheduler.turn()
 
 
-def test_an_engine_that_fails_now_and_then_is_not_dead() -> None:
-    engine = SummingEngine(slots=1, faults=[Fault(call=Call.DECODE, turn=turn) for turn in range(3, 60, 3)])
+@pytest.mark.parametrize(("call", "count"), [(Call.DECODE, 10), (Call.PREFILL, 1)])
+def test_an_engine_that_fails_now_and_then_is_not_dead(call: Call, count: int) -> None:
+    engine = SummingEngine(slots=1, grid=32, faults=[Fault(call=call, turn=turn) for turn in range(3, 60, 3)])
     scheduler = scheduler_of(engine)
-    listeners = [Heard() for _ in range(20)]
-    for heard in listeners:
-        scheduler.submit(ask([1] * 30, 10), heard)
+    for _ in range(20):
+        scheduler.submit(ask([1] * 30, count), Heard())
     finish(scheduler)
     assert scheduler.failed is None
     assert scheduler.statistics().engine_failures > MOST_FAILURES
