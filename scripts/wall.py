@@ -51,9 +51,7 @@ class Format(enum.Enum):
     "--capacity", type=click.Choice(("spot", "on-demand")), default="spot", show_default=True, help="How it is bought."
 )
 @click.option("--weights-dtype", type=click.Choice(WEIGHTS), help="Of the weights.  [default: the file's, or bfloat16]")
-@click.option(
-    "--cache-dtype", type=click.Choice(CACHES), help="Of keys and values.  [default: the file's, or bfloat16]"
-)
+@click.option("--cache-dtype", type=click.Choice(CACHES), help="Of keys and values.  [default: likewise]")
 @click.option("--heads", type=click.IntRange(min=1), help="Heads of the attention to compare with.")
 @click.option(
     "--kv-heads", type=click.IntRange(min=1), help="Of keys and values of the grouped one.  [default: a quarter]"
