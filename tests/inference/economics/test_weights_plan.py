@@ -97,7 +97,7 @@ def test_the_bill_of_a_bucket(plan_of: PlanOf) -> None:
         STARTS * Fraction(86016, 1000) / 3600 * 8 * CHIP, abs=1e-9
     )
     memory = {each.name: (each.quantity, each.monthly) for each in (*fuse.lines, *download.lines)}
-    assert memory["file cache in memory"] == memory["RAM disk"] == (16 * 120, 0)
+    assert memory["file cache in memory"] == memory["RAM disk"] == (Fraction(16 * 120), Fraction(0))
 
 
 def test_what_is_paid_while_nobody_reads(plan_of: PlanOf) -> None:
