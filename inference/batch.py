@@ -10,6 +10,7 @@ from inference.abstract_engine import AbstractEngine, Choice, Snapshot
 from inference.fairness import ReadingOrder, Shares
 from inference.generation import Reason
 from inference.promises import Promises
+from inference.slots import FaultySlotsError
 from inference.state_cache import StateCache
 from inference.ticket import Ticket, reason_to_end
 from inference.turns import Totals
@@ -25,7 +26,8 @@ class Batch:
     """What stands in which slot.
 
     `now` is the clock. `over` hears of every answer that has left, when its listener has. Whatever the engine raises
-    comes out of `begin`, `read` and `decode`, but for a snapshot that it refuses, and a prompt that it refuses.
+    comes out of `take`, `read`, `decode` and `end`, but for what concerns one answer alone: a snapshot or a prompt that
+    it refuses, and slots whose logits are no numbers.
     """
 
     def __init__(
@@ -97,10 +99,18 @@ class Batch:
         if not self._answering:
             return 0, 0.0
         began = self._now()
-        choices = self._engine.decode(list(self._answering))
+        faulty: tuple[int, ...] = ()
+        try:
+            choices = self._engine.decode(list(self._answering))
+        except FaultySlotsError as error:
+            choices, faulty = error.choices, error.slots
+            _LOG.error("%s", error)
         seconds = self._now() - began
         for slot, ticket in list(self._answering.items()):
-            self._choose(ticket, choices[slot])
+            if slot in faulty:
+                self.end(ticket, Reason.FAILED)
+            else:
+                self._choose(ticket, choices[slot])
         return len(choices), seconds
 
     def end(self, ticket: Ticket, reason: Reason) -> None:
@@ -184,7 +194,12 @@ class Batch:
     def _read_piece(self, ticket: Ticket) -> None:
         assert ticket.slot is not None
         generation, before = ticket.generation, ticket.position
-        piece = self._engine.prefill(ticket.slot, scored=generation.score_prompt)
+        try:
+            piece = self._engine.prefill(ticket.slot, scored=generation.score_prompt)
+        except FaultySlotsError as error:
+            _LOG.error("request %s: %s", generation.request_id, error)
+            self.end(ticket, Reason.FAILED)
+            return
         ticket.position = piece.position
         self.totals.prefilled_tokens += piece.position - before
         self._order.has_read(ticket, piece.position - before)

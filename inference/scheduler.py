@@ -30,10 +30,10 @@ answers to one prompt, one reads it. It waits once at most, for one that is read
 STOP or LENGTH by itself, CANCELLED by who asked, CUT_OFF by `cut_off` or `close`, FAILED where the engine or its own
 listener raised.
 
-**A failing engine.** When a call raises, every answer in the engine has FAILED, for nobody knows what it left behind;
-all slots are given back, and those that wait are begun. If it does not give them back, or fails `MOST_FAILURES` times
-without a decode or a finished answer between, the scheduler is dead: `failed` says why, all that waits has FAILED, and
-nothing is taken.
+**A failing engine.** A slot whose logits are no numbers fails its own answer. When a call raises anything else, every
+answer in the engine has FAILED, for nobody knows what it left behind; all slots are given back, and those that wait are
+begun. If it does not give them back, or fails `MOST_FAILURES` times without a decode or a finished answer between, the
+scheduler is dead: `failed` says why, all that waits has FAILED, and nothing is taken.
 
 **Without work it sleeps**, on a condition: no turn, no polling.
 """
@@ -222,7 +222,8 @@ class Scheduler:
             except Exception as error:  # noqa: BLE001 - an engine may raise anything, and the server goes on
                 self._engine_failed(error)
         else:
-            self._end_arrived(Reason.FAILED)
+            self._let_in()
+            self._end_everything(Reason.FAILED)
         self.last_turn = self._clock()
         return self._present > 0
 
@@ -257,20 +258,24 @@ class Scheduler:
         except Exception:  # noqa: BLE001 - who counts turns may be wrong in any way
             _LOG.exception("on_turn raised")
 
-    def _end_unwanted(self) -> None:
-        """Let in what has arrived, and end what is cancelled or cut off."""
+    def _let_in(self) -> None:
+        """Put what has arrived into the line."""
         with self._lock:
             arrived, self._arrived = self._arrived, []
-            cancelled, self._cancelled = self._cancelled, []
-            cutting_off = self._cutting_off
         for ticket in arrived:
             self._shares.comes(ticket.tenant)
             self._line.add(ticket)
+
+    def _end_unwanted(self) -> None:
+        """End what is cancelled or cut off."""
+        with self._lock:
+            cancelled, self._cancelled = self._cancelled, []
+        self._let_in()  # behind that, so that all that is cancelled is in the line or further
         for ticket in cancelled:
             if ticket.slot is None and not ticket.over:
                 self._line.remove(ticket)
             self._batch.end(ticket, Reason.CANCELLED)
-        if cutting_off:
+        if self._cutting_off:
             self._end_everything(Reason.CUT_OFF)
 
     def _end_everything(self, reason: Reason) -> bool:
@@ -279,13 +284,6 @@ class Scheduler:
         for ticket in self._line.empty():
             self._batch.end(ticket, reason)
         return whole
-
-    def _end_arrived(self, reason: Reason) -> None:
-        with self._lock:
-            arrived, self._arrived = self._arrived, []
-        for ticket in arrived:
-            self._shares.comes(ticket.tenant)
-            self._batch.end(ticket, reason)
 
     def _engine_failed(self, error: Exception) -> None:
         _LOG.error("the engine failed; %d answers fail with it", len(self._batch), exc_info=error)
@@ -297,8 +295,8 @@ class Scheduler:
         why = f"it failed {self._failures_in_a_row} times in a row" if whole else "it does not give its slots back"
         self.failed = f"the engine is dead: {why}; last: {type(error).__name__}: {error}"
         _LOG.critical("%s", self.failed)
+        self._let_in()
         self._end_everything(Reason.FAILED)
-        self._end_arrived(Reason.FAILED)
 
     def _check_room(self, more: int) -> None:
         if self.failed is not None:

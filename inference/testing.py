@@ -26,6 +26,7 @@ from typing import Final, final
 
 from inference.abstract_engine import AbstractEngine, Choice, Limits, Prefilled, SlotError, Snapshot
 from inference.sampling_parameters import SamplingParameters
+from inference.slots import FaultySlotsError
 
 _PRIME: Final = 2**31 - 1
 _FACTOR: Final = 1001  # over the usual vocabularies of tests, so that texts which differ little differ in their state
@@ -65,14 +66,16 @@ class EngineFaultError(RuntimeError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A call that raises EngineFaultError before it does anything."""
+    """A call that goes wrong: it raises EngineFaultError before it does anything, or gives no numbers for one slot."""
 
     call: Call
     """Of this kind,"""
     slot: int | None = None
     """which is about this slot, or any;"""
     turn: int | None = None
-    """the how manyth of its kind, from 1, or every one."""
+    """the how manyth of its kind, from 1, or every one;"""
+    no_numbers: bool = False
+    """of `prefill` or `decode`, all is done, and the logits of `slot` are no numbers: it raises FaultySlotsError."""
 
 
 @final
@@ -86,6 +89,8 @@ class _Row:
     state: int
     token: int | None = None
     """Chosen and not read; None until the prompt is read."""
+    faulty: bool = False
+    """Whether its logits were no numbers, and it can only be released."""
 
 
 @final
@@ -157,6 +162,7 @@ class SummingEngine(AbstractEngine):
                 row.state = summed((token,), row.state)
             row.position = end
             self.read_tokens += end - first
+            self._fail(Call.PREFILL, {slot: row}, {})
             choice = self._choose(row) if end == len(row.prompt) else None
             return Prefilled(position=end, choice=choice, scores=tuple(scores))
 
@@ -169,7 +175,9 @@ class SummingEngine(AbstractEngine):
             for slot, row in rows.items():
                 if row.position + 2 > self._limits.context:
                     raise SlotError(f"slot {slot}: its context of {self._limits.context} tokens is full")
-            return {slot: self._decode(row) for slot, row in rows.items()}
+            choices = {slot: self._decode(row) for slot, row in rows.items()}
+            self._fail(Call.DECODE, rows, choices)
+            return choices
 
     def snapshot(self, slot: int) -> Snapshot:
         with self._called(Call.SNAPSHOT, slot):
@@ -202,12 +210,28 @@ class SummingEngine(AbstractEngine):
                 self._watch(call, slots)
             if call in self._delays:
                 time.sleep(self._delays[call])
-            for fault in self.faults:
-                if fault.call is call and fault.slot in (None, *slots) and fault.turn in (None, self.calls[call]):
-                    raise EngineFaultError(f"{call.value} {self.calls[call]}, slots {slots}: a fault, as asked for")
+            if any(not fault.no_numbers for fault in self._due(call, slots)):
+                raise EngineFaultError(f"{call.value} {self.calls[call]}, slots {slots}: a fault, as asked for")
             yield
         finally:
             self._inside.release()
+
+    def _due(self, call: Call, slots: Iterable[int]) -> list[Fault]:
+        count = self.calls[call]
+        return [
+            each
+            for each in self.faults
+            if each.call is call and each.slot in (None, *slots) and each.turn in (None, count)
+        ]
+
+    def _fail(self, call: Call, rows: Mapping[int, _Row], choices: Mapping[int, Choice]) -> None:
+        """Raise where the logits of some of these are no numbers."""
+        faults = self._due(call, rows)
+        faulty = [slot for slot in rows if any(fault.slot in (None, slot) for fault in faults)]
+        for slot in faulty:
+            rows[slot].faulty = True
+        if faulty:
+            raise FaultySlotsError(faulty, {slot: choice for slot, choice in choices.items() if slot not in faulty})
 
     def _check_prompt(self, prompt: Sequence[int]) -> None:
         if not 0 < len(prompt) <= self._limits.context:
@@ -227,6 +251,8 @@ class SummingEngine(AbstractEngine):
         row = self._rows.get(slot)
         if row is None:
             raise SlotError(f"slot {slot}: is free")
+        if row.faulty:
+            raise SlotError(f"slot {slot}: has failed, and can only be released")
         if (row.token is not None) != answering:
             raise SlotError(f"slot {slot}: {'its prompt is not read yet' if answering else 'it answers already'}")
         return row

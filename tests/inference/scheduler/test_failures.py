@@ -40,6 +40,22 @@ def test_an_engine_that_fails_once_fails_what_is_in_it_and_goes_on(call: Call) -
     assert scheduler.statistics().engine_failures == 1
 
 
+@pytest.mark.parametrize("call", [Call.PREFILL, Call.DECODE])
+def test_a_slot_without_numbers_fails_its_answer_alone(call: Call) -> None:
+    engine = SummingEngine(slots=3, grid=8, faults=[Fault(call=call, slot=2, turn=5, no_numbers=True)])
+    cache = cache_of(engine)
+    scheduler = scheduler_of(engine, cache=cache, prefill_tokens_a_turn=24)
+    asked = [ask([number] * 20, 10) for number in range(4)]
+    listeners = [Heard() for _ in asked]
+    scheduler.submit_all(zip(asked, listeners, strict=True))
+    finish(scheduler)
+    assert [heard.reason for heard in listeners] == [Reason.LENGTH, Reason.FAILED, Reason.LENGTH, Reason.LENGTH]
+    for heard, generation in zip(listeners, asked, strict=True):
+        check(heard, generation)
+    assert engine.free_slots() == [1, 2, 3]
+    assert scheduler.statistics().engine_failures == 0
+
+
 @pytest.mark.parametrize("call", [Call.ADMIT, Call.PREFILL, Call.DECODE])
 def test_an_engine_that_always_fails_is_dead(call: Call) -> None:
     engine = SummingEngine(slots=1, grid=8, faults=[Fault(call=call)])

@@ -10,6 +10,7 @@ import pytest
 
 from inference.abstract_engine import Choice, SlotError
 from inference.sampling_parameters import SamplingParameters
+from inference.slots import FaultySlotsError
 from inference.testing import Call, EngineFaultError, Fault, SummingEngine, answer, summed
 
 GREEDY = SamplingParameters(temperature=0)
@@ -171,6 +172,25 @@ def test_faults_come_where_they_were_asked_for_and_change_nothing() -> None:
     assert engine.prefill(3).choice is not None
     assert seen[:3] == [(Call.ADMIT, (1,)), (Call.PREFILL, (1,)), (Call.DECODE, (1,))]
     assert engine.calls[Call.PREFILL] == 3
+
+
+@pytest.mark.parametrize("call", [Call.PREFILL, Call.DECODE])
+def test_a_slot_without_numbers_can_only_be_released_and_the_others_go_on(call: Call) -> None:
+    engine = SummingEngine(faults=[Fault(call=call, slot=2, no_numbers=True)])
+    begun(engine, 1, [5, 2, 7])
+    engine.admit(2, GREEDY, prompt=[1], start=None)
+    if call is Call.DECODE:
+        engine.prefill(2)
+    with pytest.raises(FaultySlotsError, match="slot 2: the logits are no numbers") as caught:
+        engine.prefill(2) if call is Call.PREFILL else engine.decode([1, 2])
+    assert caught.value.slots == (2,)
+    choices = {slot: choice.token for slot, choice in caught.value.choices.items()}
+    assert choices == ({1: 125} if call is Call.DECODE else {})
+    for again in (lambda: engine.decode([2]), lambda: engine.prefill(2)):
+        with pytest.raises(SlotError, match="slot 2: has failed, and can only be released"):
+            again()
+    engine.release(2)
+    assert engine.decode([1])[1].token == (103 if call is Call.DECODE else 125)
 
 
 def test_two_threads_at_once_are_found_out() -> None:
