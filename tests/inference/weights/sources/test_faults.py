@@ -154,6 +154,7 @@ def test_a_manifest_that_comes_damaged_is_read_again(storage: Storage, cache: Pa
     export = with_manifest(MODEL)
     upload(storage, export)
     storage.world.fail(Fault(kind=FaultKind.FLIPPED_SERVED, method=MEDIA, object="*MANIFEST.json", times=2, bit=17))
+    storage.world.fail(Fault(kind=FaultKind.TRUNCATED, method=MEDIA, object="*MANIFEST.json", times=4, after=2))
     assert content_of(download(cache).folder) == export
     heal(storage)
     put(storage, "llama/v1/config.json", MODEL["config.json"])  # another version

@@ -109,6 +109,49 @@ def test_of_a_part_that_was_cut_off_by_the_kill_all_is_fetched_again_and_of_othe
     assert media_calls(storage) <= whole + WORKERS
 
 
+def stopped_at(cache: Path, done: int) -> None:
+    """Download until so many bytes lie on disk, none of them twice, and stop."""
+    stop = threading.Event()
+
+    def told(progress: DownloadProgress) -> None:
+        if progress.done == done and progress.fetched >= done:
+            stop.set()
+
+    with pytest.raises(StoppedError):
+        download(cache, progress=told, stop=stop)
+
+
+def test_a_journal_forgets_a_file_that_was_lost(storage: Storage, cache: Path) -> None:
+    upload(storage, MODEL)
+    hold(storage, calls=6)
+    stopped_at(cache, len(MODEL["config.json"]) + 5 * PART)
+    (weights,) = cache.glob("*.part/files/model.safetensors")
+    weights.unlink()
+    heal(storage)
+    hold(storage, calls=2)
+    stop = threading.Event()
+    with pytest.raises(StoppedError):
+        download(cache, progress=lambda told: stop.set() if told.fetched == 2 * PART else None, stop=stop)
+    heal(storage)
+    got = download(cache)
+    assert got.fetched == SIZE - len(MODEL["config.json"]) - 2 * PART
+    assert got.warnings == ()
+
+
+def test_a_journal_forgets_a_file_that_came_damaged(storage: Storage, cache: Path) -> None:
+    weights = noise(6 * PART, 4)
+    upload(storage, {"model.safetensors": weights})
+    storage.world.fail(Fault(kind=FaultKind.FLIPPED_SERVED, method=MEDIA, after=3, times=1))
+    hold(storage, calls=6 + 2)
+    stop = threading.Event()
+    with pytest.raises(StoppedError):
+        download(cache, progress=lambda told: stop.set() if told.fetched == 8 * PART else None, stop=stop)
+    assert journals(cache) == 2 * PART
+    heal(storage)
+    got = download(cache)
+    assert (got.fetched, got.warnings) == (4 * PART, ())
+
+
 @pytest.mark.parametrize("damage", ["bytes", "file", "journal", "cut"])
 def test_what_a_journal_says_is_not_believed(storage: Storage, cache: Path, damage: str) -> None:
     upload(storage, MODEL)
