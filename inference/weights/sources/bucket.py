@@ -52,6 +52,8 @@ class RemoteObject:
     bytes: int
     crc32c: int
     generation: str
+    encoding: str
+    """Content-Encoding: with one, the bytes that lie there are not those that were uploaded. Mostly empty."""
 
 
 @final
@@ -142,14 +144,15 @@ class Bucket:
 
     def _object(self, item: Mapping[str, Any]) -> RemoteObject:
         name = str(item.get("name"))
-        if item.get("contentEncoding", "identity") not in ("", "identity"):
-            raise ServingError(
-                f"gs://{self.name}/{name}: is stored with Content-Encoding {item['contentEncoding']}, so that no range "
-                "of it can be read; upload it again as it is (without --gzip-in-flight or -z)"
-            )
         try:
             crc32c = int.from_bytes(base64.b64decode(item["crc32c"], validate=True), "big")
-            return RemoteObject(name=name, bytes=int(item["size"]), crc32c=crc32c, generation=str(item["generation"]))
+            return RemoteObject(
+                name=name,
+                bytes=int(item["size"]),
+                crc32c=crc32c,
+                generation=str(item["generation"]),
+                encoding=str(item.get("contentEncoding", "")),
+            )
         except (KeyError, ValueError, binascii.Error) as error:
             raise CloudError(f"gs://{self.name}/{name}: the list has no size, generation or crc32c of it") from error
 

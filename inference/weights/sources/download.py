@@ -181,11 +181,13 @@ def wanted_files(bucket: Bucket, address: Address) -> Wanted:
     for name in objects:
         path_in_folder(name, str(address))
     check_apart(objects, str(address))
+    _check_stored(objects, address)
     return Wanted(files=objects, manifest=None)
 
 
 def _manifested(bucket: Bucket, address: Address, objects: Mapping[str, RemoteObject]) -> Wanted:
     where = f"{address}/{MANIFEST}"
+    _check_stored({MANIFEST: objects[MANIFEST]}, address)
     manifest = parse_manifest(_content(bucket, objects[MANIFEST], where), where)
     for name, entry in manifest.files.items():
         path_in_folder(name, where)
@@ -196,15 +198,26 @@ def _manifested(bucket: Bucket, address: Address, objects: Mapping[str, RemoteOb
                 f"{address}/{name}: has {objects[name].bytes} bytes, and {MANIFEST} says {entry.size}: they are of two "
                 "models; upload the export again"
             )
-    wanted = dict.fromkeys((MANIFEST, *manifest.files))
+    wanted = {name: objects[name] for name in (MANIFEST, *manifest.files)}
+    _check_stored(wanted, address)
     left = sorted(set(objects) - set(wanted))
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
     ignored = f"{where} does not name {', '.join(left[:_SHOWN])}{more}: not downloaded"
     return Wanted(
-        files={name: objects[name] for name in wanted},
+        files=wanted,
         manifest=manifest,
         warnings=(ignored,) if left else (),
     )
+
+
+def _check_stored(files: Mapping[str, RemoteObject], address: Address) -> None:
+    """Raises ServingError for an object of which no range can be read."""
+    for name, remote in files.items():
+        if remote.encoding not in ("", "identity"):
+            raise ServingError(
+                f"{address}/{name}: is stored with Content-Encoding {remote.encoding}, so that no range of it can be "
+                "read; upload it again as it is (`gcloud storage cp` without --gzip-local)"
+            )
 
 
 def _content(bucket: Bucket, remote: RemoteObject, where: str) -> bytes:

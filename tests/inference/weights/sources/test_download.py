@@ -179,10 +179,14 @@ def test_an_empty_bucket(storage: Storage, cache: Path) -> None:
         download(cache)
 
 
-def test_what_is_stored_compressed_is_refused(storage: Storage, cache: Path) -> None:
+@pytest.mark.parametrize("name", ["tokenizer.json", "MANIFEST.json"])
+def test_what_is_stored_compressed_is_refused(storage: Storage, cache: Path, name: str) -> None:
     upload(storage, MODEL)
-    put(storage, "llama/v1/tokenizer.json", b"x", contentEncoding="gzip")
-    with pytest.raises(ServingError, match=r"tokenizer.json: is stored with Content-Encoding gzip.*upload it again"):
+    put(storage, f"llama/v1/{name}", b"x", contentEncoding="gzip")
+    put(storage, "llama/v2/README.md", b"x", contentEncoding="gzip")  # which belongs to no model
+    with pytest.raises(ServingError, match="llama/v2: no model is there"):
+        download(cache, "gs://models/llama/v2")
+    with pytest.raises(ServingError, match=rf"{name}: is stored with Content-Encoding gzip.*upload it again"):
         download(cache)
 
 
