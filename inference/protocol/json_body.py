@@ -33,7 +33,7 @@ def parse_body(body: bytes) -> Mapping[str, Any]:
     """The object that is in `body`. Raises ApiError (400)."""
     try:
         orjson.loads(body)
-        value = json.loads(body.decode(), object_pairs_hook=_each_key_once)
+        value = json.loads(body, object_pairs_hook=_each_key_once)
     except RecursionError:
         raise invalid(None, "The body is nested too deeply", code="invalid_json") from None
     except (orjson.JSONDecodeError, ValueError) as error:

@@ -10,8 +10,8 @@ from openai.types import Completion
 from openai.types.chat import ChatCompletion
 
 from inference.generation import Reason
-from inference.protocol.bodies import Gathering, error_of
-from inference.text.answer import Delta, End
+from inference.protocol.bodies import Gathering, error_of, logprobs_of
+from inference.text.answer import Delta, End, TokenText
 from tests.inference.protocol.answering import MODEL, body_of, byte_ids, chat, completion, deltas_of
 from tests.inference.protocol.shapes import extras
 
@@ -127,3 +127,11 @@ def test_ids_come_where_they_are_asked_for() -> None:
     pieces = MODEL.vocabulary.pieces(skip_special=True)
     for choice in sent["choices"]:
         assert b"".join(pieces[token] for token in choice["token_ids"]).decode("utf-8", "replace") == choice["text"]
+
+
+@pytest.mark.parametrize(("skip", "shown"), [(True, b""), (False, b"<|assistant|>")])
+def test_alternatives_have_the_bytes_that_they_would_have_in_the_text(skip: bool, shown: bytes) -> None:
+    order = chat({"logprobs": True, "top_logprobs": 1, "skip_special_tokens": skip})
+    told = logprobs_of(order, [TokenText(token=9, piece=b"\x04", offset=0, logprob=-1.0, top=((3, -0.5),))])
+    assert told is not None
+    assert bytes(told["content"][0]["top_logprobs"][0]["bytes"]) == shown

@@ -207,6 +207,11 @@ def test_max_tokens_is_a_ceiling_and_never_refused(length: int, max_tokens: int,
     assert generation.max_tokens == expected
 
 
+def test_min_tokens_is_cut_with_it() -> None:
+    (generation,) = completion({"prompt": "x" * 60, "max_tokens": 10, "min_tokens": 8}).generations
+    assert (generation.max_tokens, generation.min_tokens) == (4, 4)
+
+
 @pytest.mark.parametrize("max_tokens", [0, 1, 16])
 @pytest.mark.parametrize("length", [64, 65, 640])
 def test_a_prompt_that_leaves_no_room_is_refused_with_both_counts(length: int, max_tokens: int) -> None:

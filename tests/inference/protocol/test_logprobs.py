@@ -10,7 +10,8 @@ import pytest
 from inference.protocol.logprobs import chat_logprobs, completion_logprobs
 from inference.text.answer import TextOptions, TokenText
 from inference.text.stops import StopStrings
-from tests.inference.text.pieces import NO_STOPS, bytes_of, text_of, told, vocabulary_of
+from inference.text.vocabulary import Vocabulary
+from tests.inference.text.pieces import NO_STOPS, bytes_of, text_of, tokenizer_of, told, vocabulary_of
 
 PIECES = [b"a", b"\xed\x95", b"\x9c", b" b"]
 
@@ -77,3 +78,9 @@ def test_the_token_itself_is_among_the_likeliest_once() -> None:
         {"a": -0.1, "b": -2.5, "c": -4.0},
         None,
     ]
+
+
+def test_of_tokens_that_look_alike_the_likelier_is_told() -> None:
+    vocabulary = Vocabulary(tokenizer_of([]), 300)  # those that only the model has are nameless
+    token = TokenText(token=291, piece=b"", offset=0, logprob=-1.5, top=((290, -0.5), (291, -1.5)))
+    assert completion_logprobs([token], vocabulary)["top_logprobs"] == [{"": -0.5}]

@@ -13,7 +13,7 @@ from inference.generation import Reason
 from inference.protocol.errors import draining
 from inference.protocol.order import Kind, Order
 from inference.protocol.stream import DONE, KEEP_ALIVE, closing, error_event, events, opening
-from inference.text.answer import Delta, End
+from inference.text.answer import Delta, End, TokenText
 from tests.inference.protocol.answering import body_of, chat, chunks_of, completion, stream_of
 from tests.inference.protocol.shapes import extras
 
@@ -137,6 +137,15 @@ def test_a_stream_that_breaks_off_ends_with_an_error(read: Any, reason: Reason, 
     assert json.loads(sent[1].removeprefix(b"data: "))["error"]["code"] == code
     assert sent[2:] == [b""]
     assert b"finish_reason" not in sent[1]
+
+
+def test_a_token_without_text_is_told_all_the_same() -> None:
+    order = chat({"stream": True, "logprobs": True})
+    token = TokenText(token=2, piece=b"", offset=0, logprob=-1.0, top=())
+    sent = json.loads(events(order, Delta(index=0, text="", tokens=(token,))).removeprefix(b"data: "))
+    (choice,) = sent["choices"]
+    assert choice["delta"] == {"content": ""}
+    assert choice["logprobs"]["content"][0]["token"] == "<|user|>"
 
 
 def test_nothing_is_said_to_a_client_that_is_gone() -> None:

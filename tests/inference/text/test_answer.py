@@ -100,6 +100,19 @@ def test_with_tokens_a_piece_is_whole_tokens() -> None:
     assert offsets == [0, 2, 3, 5]  # the third begins inside the character at 3
 
 
+def test_a_character_that_ends_in_a_token_that_is_held_is_held_with_it() -> None:
+    vocabulary, ids = vocabulary_of([b"\xed", b"\x95\x9cS", b"a"])
+    deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("ST",)), tokens=True))
+    assert [(delta.text, len(delta.tokens)) for delta in deltas] == [("한Sa", 3), ("", 0)]
+
+
+def test_a_special_token_before_the_cut_is_shown() -> None:
+    vocabulary, ids = vocabulary_of([b"a", b"a", b"ab"])
+    options = TextOptions(stops=StopStrings(strings=("aab",)), tokens=True)
+    deltas = told(vocabulary, [ids[0], 2, *ids[1:]], options)
+    assert [token.token for delta in deltas for token in delta.tokens] == [ids[0], 2]
+
+
 def test_a_cut_goes_through_the_tokens_as_through_the_text() -> None:
     vocabulary, ids = vocabulary_of([b"one", b" tw", b"o. And", b" more"])
     deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("two.",)), tokens=True))
@@ -151,6 +164,12 @@ def test_nothing_stops_before_min_tokens() -> None:
     vocabulary, ids = vocabulary_of([b"x", b"x", b"y", b"x"])
     deltas = told(vocabulary, ids, TextOptions(stops=StopStrings(strings=("x",))), min_tokens=2)
     assert (text_of(deltas), last(deltas)) == ("xxy", ("stop", 4))
+
+
+def test_a_token_that_stops_is_one_like_any_other_until_then() -> None:
+    vocabulary, ids = vocabulary_of([b"x", b"y", b"x"])
+    deltas = told(vocabulary, ids, TextOptions(stops=NO_STOPS), stop_tokens=[ids[0]], min_tokens=1)
+    assert (text_of(deltas), last(deltas)) == ("xy", ("stop", 3))
 
 
 def test_a_stop_string_that_began_before_min_tokens_is_none() -> None:

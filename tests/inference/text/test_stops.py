@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from inference.text.stops import StopMatcher, StopStrings
 
-LETTERS = st.text("abé", max_size=12)
-STRINGS = st.lists(st.text("abé", min_size=1, max_size=5), min_size=1, max_size=4)
+LETTERS = st.text("abé", max_size=12) | st.text("ab", max_size=20)
+STRINGS = st.lists(
+    st.text("abé", min_size=1, max_size=5) | st.text("ab", min_size=4, max_size=8), min_size=1, max_size=4
+)
 
 
 def found_by_reading_again(text: bytes, strings: list[str]) -> tuple[int, int] | None:
@@ -57,6 +59,11 @@ def test_a_string_that_only_repeats_takes_linear_time() -> None:
     matcher = StopMatcher(StopStrings(strings=("a" * 1000 + "b",)))
     assert matcher.push(b"a" * 50_000) is None  # a search anew at every byte would read fifty million
     assert matcher.held == 1000
+
+
+def test_a_beginning_inside_a_beginning_is_not_lost() -> None:
+    assert found_in_pieces([b"aabaa", b"aabaaac"], ["aabaaac"]) == (5, 12)
+    assert found_in_pieces([b"aabaaabaaac"], ["aabaaac"]) == (4, 11)
 
 
 def test_an_empty_string_is_refused() -> None:
