@@ -167,6 +167,8 @@ class Bucket:
         except _BROKEN as error:
             raise PassingError(f"{shown}: {_shown(error)}") from error
         except GoogleAuthError as error:
+            if error.retryable:
+                raise PassingError(f"{shown}: the credentials were not renewed: {_shown(error)}") from error
             raise CloudError(f"{shown}: the credentials were not renewed: {_shown(error)}; {_LOGIN}") from error
         with response:
             self._check_status(response, shown, of_object=bool(path))

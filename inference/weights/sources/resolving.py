@@ -67,7 +67,11 @@ def resolve(
     _check_kind(weights, kind, remote)
     if not remote:
         return replace(_mounted(weights, kind, kernel or Kernel()), seconds=clock.seconds)
-    job = Download(Address.parsed(weights), cache, limits or Limits(), progress, stop or threading.Event())
+    try:
+        home = cache.expanduser()
+    except RuntimeError as error:
+        raise ServingError(f"{cache}: this user has no home; name a cache folder without ~") from error
+    job = Download(Address.parsed(weights), home, limits or Limits(), progress, stop or threading.Event())
     got = job.run(verified=verify)
     return LocalModel(
         folder=got.folder.resolve(),

@@ -197,6 +197,14 @@ def test_a_cache_that_cannot_be_made(storage: Storage, tmp_path: Path) -> None:
         download(tmp_path / "file" / "cache")
 
 
+def test_a_cache_in_a_home(storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    upload(storage, MODEL)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert download(Path("~/.cache/weights")).folder.parent == tmp_path / ".cache" / "weights"
+    with pytest.raises(ServingError, match="~no-such-user/cache: this user has no home; name a cache folder without ~"):
+        download(Path("~no-such-user/cache"))
+
+
 def test_a_model_in_the_cache_of_which_something_was_taken(storage: Storage, cache: Path) -> None:
     upload(storage, MODEL)
     (download(cache).folder / WEIGHTS).unlink()
