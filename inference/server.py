@@ -13,7 +13,6 @@ GET  /metrics, /version
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -41,6 +40,7 @@ from inference.protocol.texts import detokenize, tokenize
 from inference.request_body import read_body
 from inference.service import Service
 from inference.settings import Settings
+from inference.version import version
 
 BESIDE: Final = 4
 """Threads for bodies that take long to read."""
@@ -142,11 +142,6 @@ class Front:
 
     def _exposed(self) -> Response:
         return Response(self._metrics.exposed(), headers={"content-type": CONTENT_TYPE})
-
-
-def version() -> str:
-    """Of this code."""
-    return importlib.metadata.version("spotrail")
 
 
 def _get(answer: Callable[[], Response]) -> Mapping[str, ASGIApp]:

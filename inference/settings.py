@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final, NoReturn, final
+from typing import Any, Final, NoReturn, final
 
 from inference.errors import ServingError
 
@@ -109,7 +109,7 @@ class Settings:
 
 def parse(arguments: Sequence[str]) -> Settings:
     """The settings of a command line. Raises ServingError; SystemExit behind `--help`."""
-    given = vars(_parser().parse_args(list(arguments)))
+    given = _parser().parse(arguments)
     return Settings(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -130,9 +130,16 @@ def _within(option: str, value: float, least: float, most: float) -> None:
 class _Parser(argparse.ArgumentParser):
     """One that raises instead of ending the process, and knows what was meant."""
 
+    def parse(self, arguments: Sequence[str]) -> dict[str, Any]:
+        """What was given, by the names of the settings; None for what was not."""
+        given, unknown = self.parse_known_args(list(arguments))
+        if unknown:
+            self.error(self._unknown(unknown[0].partition("=")[0]))
+        if given.weights is None:
+            self.error("--weights is missing: the folder or gs:// address of a model")
+        return vars(given)
+
     def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments: "):
-            message = self._unknown(message.partition(": ")[2].split()[0].partition("=")[0])
         choice = _CHOICE.fullmatch(message)
         if choice:
             close = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), 1, 0.5)
@@ -180,7 +187,7 @@ def _default(name: str) -> object:
 
 def _add_weights(parser: _Parser) -> None:
     group = parser.add_argument_group("weights")
-    group.add_argument("--weights", required=True, metavar="PATH|gs://...", help="the export to serve")
+    group.add_argument("--weights", metavar="PATH|gs://...", help="the export to serve")
     group.add_argument(
         "--source",
         choices=SOURCES,

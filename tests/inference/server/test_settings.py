@@ -49,7 +49,8 @@ def test_every_option() -> None:
 @pytest.mark.parametrize(
     ("line", "match"),
     [
-        ("", r"the following arguments are required: --weights"),
+        ("", r"--weights is missing"),
+        ("--weight m", r"--weight is no option; did you mean --weights\?"),
         ("--weights m --slot 3", r"--slot is no option; did you mean --slots\?"),
         ("--weights m --drain_timeout=3", r"--drain_timeout is no option; did you mean --drain-timeout\?"),
         ("--weights m model", r"'model' is not expected"),

@@ -1,0 +1,208 @@
+"""From `--weights` to an engine that has made a token: where they are, loading, compiling, a test of all of it.
+
+Each step says what it took. What is wrong with the weights or does not fit the machine is one message, and the server
+is never ready with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Generic, TypeVar, final
+
+import jax
+
+from inference.abstract_engine import AbstractEngine
+from inference.engine import Engine
+from inference.errors import ServingError
+from inference.lifecycle import Event
+from inference.metrics import Reading
+from inference.protocol.served_model import ServedModel
+from inference.sampling_parameters import SamplingParameters
+from inference.service import Assembled, AssemblyError
+from inference.settings import GIB, Settings
+from inference.slots import FaultySlotsError
+from inference.version import version
+from inference.weights.loading import LoadedModel, load_model
+from inference.weights.progress import LoadReport, Progress
+from inference.weights.sources.errors import CloudError
+from inference.weights.sources.kinds import LocalModel, SourceKind
+from inference.weights.sources.resolving import resolve
+
+MOST_ANSWERS: Final = 128
+"""Of one request."""
+EVERY: Final = 5.0
+"""Seconds between two lines of progress within a step."""
+_NO_NUMBERS: Final = (
+    "the model answers with NaN or infinities; it is of a run that diverged, or --dtype is too narrow for it"
+)
+ProgressT = TypeVar("ProgressT")
+_EXHAUSTED: Final = "RESOURCE_EXHAUSTED"
+
+
+def assemble(settings: Settings, tell: Callable[[Event], None], say: Callable[[str], None]) -> Assembled:
+    """An engine of these settings. Raises ServingError, TrainingError, and AssemblyError where a bucket fails."""
+    if settings.compile_cache is not None:
+        _keep_programs(settings.compile_cache.expanduser())
+    tell(Event.WEIGHTS)
+    local = _resolved(settings, say)
+    loaded = load_model(
+        local.folder,
+        local.style,
+        dtype=None if settings.dtype == "as-stored" else settings.dtype,
+        verify=settings.verify and local.kind is not SourceKind.DOWNLOAD,
+        progress=_Spaced(say, _load_progress),
+    )
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    say(f"loaded {loaded.report.to_text()}")
+    tell(Event.COMPILE)
+    with _fits(settings):
+        engine, seconds = _compiled(loaded, settings, say)
+        self_test(engine, settings.weights)
+    return Assembled(
+        engine=engine,
+        fingerprint=engine.fingerprint,
+        model=_served(loaded, local, settings),
+        readings=readings(local.seconds, loaded.report, compile_seconds=seconds),
+    )
+
+
+def self_test(engine: AbstractEngine, weights: str) -> None:
+    """Make two tokens, so that every part has worked before anybody is let in.
+
+    Raises ServingError where what comes out is no number: weights may be whole, and still be of a run that diverged.
+    """
+    slot = engine.free_slots()[0]
+    parameters = SamplingParameters(temperature=0, logprobs=0)
+    engine.admit(slot, parameters, prompt=(0,), start=None)
+    try:
+        first = engine.prefill(slot).choice
+        then = engine.decode([slot])[slot]
+    except FaultySlotsError:
+        raise ServingError(f"--weights {weights}: {_NO_NUMBERS}") from None
+    finally:
+        engine.release(slot)
+    if first is None or not all(math.isfinite(choice.logprob or 0.0) for choice in (first, then)):
+        raise ServingError(f"--weights {weights}: {_NO_NUMBERS}")
+
+
+def readings(resolve_seconds: float, report: LoadReport, *, compile_seconds: float) -> tuple[Reading, ...]:
+    """What a start took, for the metrics."""
+    seconds = {"resolve": resolve_seconds, **{phase.value: taken for phase, taken in report.seconds.items()}}
+    return (
+        *(
+            Reading(
+                name="spotrail_weights_load_seconds",
+                help="What loading took, by phase",
+                labels={"phase": phase},
+                value=taken,
+            )
+            for phase, taken in seconds.items()
+        ),
+        Reading(name="spotrail_weights_bytes", help="Of tensors that were read", value=report.bytes_read),
+        Reading(name="spotrail_compile_seconds", help="What compiling took", value=compile_seconds),
+    )
+
+
+def _load_progress(progress: Progress) -> str:
+    return f"{progress.phase.value}: {progress.done / 1e9:.2f} of {progress.total / 1e9:.2f} GB"
+
+
+def _resolved(settings: Settings, say: Callable[[str], None]) -> LocalModel:
+    try:
+        local = resolve(
+            settings.weights,
+            SourceKind(settings.source),
+            cache=settings.weights_cache.expanduser(),
+            progress=_Spaced(say, str),
+            verify=settings.verify,
+        )
+    except CloudError as error:
+        raise AssemblyError(str(error), Event.CLOUD_FAILED) from None
+    for warning in local.warnings:
+        say(f"warning: {warning}")
+    say(f"weights: {local.folder} ({local.kind.value}, {local.bytes / GIB:.2f} GiB, found in {local.seconds:.1f} s)")
+    return local
+
+
+def _compiled(loaded: LoadedModel, settings: Settings, say: Callable[[str], None]) -> tuple[Engine, float]:
+    engine = Engine(
+        loaded.model,
+        slots=settings.slots,
+        context=settings.context,
+        grid=settings.grid,
+        weights_digest=loaded.fingerprint,
+    )
+    weights = sum(leaf.nbytes for leaf in jax.tree.leaves(loaded.model))
+    states = (settings.slots + 1) * engine.limits.state_bytes
+    say(
+        f"memory: weights {weights / GIB:.3f} GiB, states {states / GIB:.3f} GiB ({settings.slots} slots of "
+        f"{engine.limits.state_bytes / GIB:.4f} GiB, whatever the context), kept states up to "
+        f"{settings.cache_memory / GIB:.2f} GiB of the host"
+    )
+    began = time.perf_counter()
+    engine.compile()
+    seconds = time.perf_counter() - began
+    say(f"compiled {engine.compilations} programs in {seconds:.1f} s")
+    return engine, seconds
+
+
+def _served(loaded: LoadedModel, local: LocalModel, settings: Settings) -> ServedModel:
+    identity = hashlib.sha256(f"{loaded.fingerprint} {version()}".encode()).hexdigest()
+    return ServedModel(
+        name=settings.served_name,
+        tokenizer=loaded.tokenizer,
+        context=settings.context,
+        vocab_size=loaded.config.vocab_size,
+        created=int((local.folder / "config.json").stat().st_mtime),
+        fingerprint=f"fp_{identity[:16]}",
+        most_answers=min(MOST_ANSWERS, settings.slots + settings.queue),
+    )
+
+
+def _keep_programs(folder: Path) -> None:
+    """Let JAX find compiled programs of earlier starts, and keep those of this one, however fast they were."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ServingError(f"--compile-cache {folder}: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK):
+        raise ServingError(f"--compile-cache {folder}: may not be written to")
+    jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _fits(settings: Settings) -> Iterator[None]:
+    """Say so where the device has not enough memory."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if _EXHAUSTED not in str(error):
+            raise
+        raise ServingError(
+            f"--slots {settings.slots} --context {settings.context}: does not fit the memory of the device; take fewer "
+            f"slots, or --dtype bfloat16. {str(error).splitlines()[0][:300]}"
+        ) from None
+
+
+@final
+class _Spaced(Generic[ProgressT]):
+    """Says how far something is, every few seconds."""
+
+    def __init__(self, say: Callable[[str], None], text: Callable[[ProgressT], str]) -> None:
+        self._say: Final = say
+        self._text: Final = text
+        self._last = time.monotonic()
+
+    def __call__(self, progress: ProgressT) -> None:
+        now = time.monotonic()
+        if now - self._last >= EVERY:
+            self._last = now
+            self._say(self._text(progress))
