@@ -271,8 +271,8 @@ class Batch:
         if slot is None:
             return
         ticket.slot = None
-        del self._tickets[slot]
         self._answering.pop(slot, None)
+        del self._tickets[slot]
         self._order.remove(ticket)
         self._free.append(slot)
         if self._promises is not None:

@@ -20,7 +20,8 @@ the oldest prompt and to the one with the least left. Nobody starves: whoever wa
 while those of all others rise.
 
 **Backpressure** (admission.py). At most `slots + queue` answers are here. One more is refused, with the seconds after
-which those that wait will have been begun, by the rate at which answers have been ending.
+which those that wait will have been begun, by the rate at which answers have been ending. A tenant that floods the
+queue locks no other out: where one with less than its share is refused, the next places are held for it.
 
 **Kept states** (state_cache.py). A prompt is read up to the places that the cache wants, and kept there. An answer that
 begins with what another is reading just now takes a slot, and starts when that is kept (or will not be): of eight
@@ -43,12 +44,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Final, final
 
 from inference.abstract_engine import AbstractEngine
-from inference.admission import DeadError, DrainingError, QueueFullError, Rate, WaitingLine
+from inference.admission import DeadError, Door, DrainingError, WaitingLine
 from inference.batch import Batch
 from inference.fairness import Shares
 from inference.generation import AbstractListener, Generation, Reason
@@ -95,7 +97,6 @@ class Scheduler:
         if cache is not None and cache.grid != self._limits.grid:
             raise ValueError(f"cache: its grid is {cache.grid}; that of the engine is {self._limits.grid}")
         self._cache = cache
-        self._most = self._limits.slots + queue
         self._budget = prefill_tokens_a_turn
         self._clock = clock
         self._on_turn = on_turn
@@ -104,14 +105,12 @@ class Scheduler:
         """Over what other threads write: the next three groups."""
         self._arrived: list[Ticket] = []
         self._cancelled: list[Ticket] = []
-        self._present = 0
-        self._refused = 0
+        self._door = Door(most=self._limits.slots + queue, slots=self._limits.slots)
         self._draining = self._cutting_off = self._closed = False
 
         self._shares = Shares()
         self._line = WaitingLine(self._shares)
         self._batch = Batch(engine, cache, self._shares, now=clock, over=self._over)
-        self._rate = Rate()
         self._turns = 0
         self._engine_failures = 0
         self._failures_in_a_row = 0
@@ -132,16 +131,17 @@ class Scheduler:
         these limits can read.
         """
         pairs = tuple(asked)
+        wanted = Counter(generation.tenant for generation, _ in pairs)
         with self._lock:  # before the digests of a long prompt are made
-            self._check_room(len(pairs))
+            self._check_room(wanted)
         now, limits, cache = self._clock(), self._limits, self._cache
         tickets = tuple(new_ticket(*pair, now, limits, cache) for pair in pairs)
         with self._lock:
-            self._check_room(len(tickets))
-            self._arrived.extend(tickets)
-            self._present += len(tickets)
-            if self._present == len(tickets):
+            self._check_room(wanted)
+            if not self._door.present:
                 self.last_turn = self._clock()
+            self._arrived.extend(tickets)
+            self._door.enter(wanted)
             self._lock.notify_all()
         return tickets
 
@@ -175,12 +175,12 @@ class Scheduler:
     def wait_until_idle(self, timeout: float | None = None) -> bool:
         """Wait until no answer is here; whether it is so."""
         with self._lock:
-            return self._lock.wait_for(lambda: self._present == 0, timeout)
+            return self._lock.wait_for(lambda: self._door.present == 0, timeout)
 
     @property
     def stalled_seconds(self) -> float:
         """For how long the thread has given no sign of life while there is work; 0 where there is none."""
-        return max(0.0, self._clock() - self.last_turn) if self._present else 0.0
+        return max(0.0, self._clock() - self.last_turn) if self._door.present else 0.0
 
     def statistics(self) -> Statistics:
         """The numbers of now; from any thread."""
@@ -189,14 +189,14 @@ class Scheduler:
             slots=self._limits.slots,
             running=running,
             reading=self._batch.reading,
-            waiting=max(0, self._present - running),
+            waiting=max(0, self._door.present - running),
             turns=self._turns,
             prompt_tokens=totals.prompt_tokens,
             cached_tokens=totals.cached_tokens,
             prefilled_tokens=totals.prefilled_tokens,
             generated_tokens=totals.generated_tokens,
             ended=MappingProxyType({reason: totals.ended[reason] for reason in Reason}),
-            refused=self._refused,
+            refused=self._door.refused,
             engine_failures=self._engine_failures,
             listener_failures=totals.listener_failures,
             restores=totals.restores,
@@ -207,7 +207,7 @@ class Scheduler:
         """Take turns until closed, and sleep as long as there is nothing to do."""
         while True:
             with self._lock:
-                while not self._present:
+                while not self._door.present:
                     if self._closed:
                         return
                     self._lock.wait()
@@ -225,7 +225,7 @@ class Scheduler:
             self._let_in()
             self._end_everything(Reason.FAILED)
         self.last_turn = self._clock()
-        return self._present > 0
+        return self._door.present > 0
 
     def _work(self, began: float) -> None:
         finished = self._batch.totals.finished
@@ -251,7 +251,7 @@ class Scheduler:
             prefilled_tokens=prefilled,
             decoded_tokens=decoded,
             running=running,
-            waiting=max(0, self._present - running),
+            waiting=max(0, self._door.present - running),
         )
         try:
             self._on_turn(turn)
@@ -298,22 +298,17 @@ class Scheduler:
         self._let_in()
         self._end_everything(Reason.FAILED)
 
-    def _check_room(self, more: int) -> None:
+    def _check_room(self, wanted: Counter[str]) -> None:
         if self.failed is not None:
             raise DeadError(self.failed)
         if self._draining:
             raise DrainingError("the server is about to end; ask another")
-        if self._present + more > self._most:
-            self._refused += more
-            waiting = max(0, self._present - self._limits.slots)
-            raise QueueFullError(waiting=waiting, retry_after=self._rate.retry_after(waiting, self._clock()))
+        self._door.check(wanted, self._clock())
 
     def _over(self, ticket: Ticket) -> None:
         """An answer has left: its place in the queue is free."""
         self._shares.goes(ticket.tenant)
-        if ticket.admitted is not None:
-            self._rate.ended(self._clock())
         with self._lock:
-            self._present -= 1
-            if not self._present:
+            self._door.leave(ticket.tenant, self._clock(), had_slot=ticket.admitted is not None)
+            if not self._door.present:
                 self._lock.notify_all()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inference.admission import DrainingError, QueueFullError, Rate, RefusedError
+from inference.admission import Door, DrainingError, QueueFullError, Rate, RefusedError
 from inference.generation import Reason
 from inference.scheduler import Scheduler
 from inference.testing import SummingEngine
@@ -60,6 +60,69 @@ def test_without_a_queue_there_is_one_for_each_slot() -> None:
     with pytest.raises(QueueFullError):
         scheduler.submit(ask([1], 2), Heard())
     finish(scheduler)
+
+
+def test_a_tenant_that_floods_the_queue_locks_no_other_out() -> None:
+    clock = [0.0]
+    scheduler = scheduler_of(SummingEngine(slots=1), queue=5, clock=lambda: clock[0])
+
+    def comes(tenant: str, count: int = 1) -> bool:
+        try:
+            scheduler.submit_all([(ask([1], 2, tenant=tenant), Heard()) for _ in range(count)])
+        except QueueFullError:
+            return False
+        return True
+
+    assert comes("flood", 6)
+    assert not comes("one", 2)
+    assert not comes("one", 4)  # more than its share of three: nothing more is held
+    taken = []
+    for _ in range(8):
+        scheduler.turn()  # one is read, answered and over
+        while comes("flood"):
+            taken.append("flood")
+        if comes("one", 2):
+            taken.append("one")
+    # Of eight ends each gets four places: those of the first two are held.
+    assert taken == ["one", "flood", "flood", "one", "flood", "flood"]
+    finish(scheduler)
+    assert comes("flood", 6)
+
+
+def test_places_are_held_for_no_longer_than_a_client_was_told_to_stay_away() -> None:
+    door = Door(most=4, slots=1)
+    door.enter({"flood": 4})
+    with pytest.raises(QueueFullError):
+        door.check({"one": 1}, now=100.0)
+    door.leave("flood", 100.0, had_slot=True)
+    for now, free in [(100.5, False), (105.9, False), (106.1, True)]:  # 1 s, and 5 of patience
+        if free:
+            door.check({"flood": 1}, now=now)
+        else:
+            with pytest.raises(QueueFullError):
+                door.check({"flood": 1}, now=now)
+    assert door.refused == 3
+
+
+def test_slots_are_never_held() -> None:
+    door = Door(most=2, slots=2)
+    door.enter({"flood": 2})
+    with pytest.raises(QueueFullError):
+        door.check({"one": 1}, now=0.0)
+    door.leave("flood", 0.0, had_slot=True)
+    door.check({"flood": 1}, now=0.1)
+
+
+def test_one_tenant_alone_has_all_places() -> None:
+    door = Door(most=4, slots=1)
+    for _ in range(4):
+        door.check({"": 1}, now=0.0)
+        door.enter({"": 1})
+    for _ in range(3):
+        with pytest.raises(QueueFullError, match="3 answers wait"):
+            door.check({"": 1}, now=0.0)
+    door.leave("", 0.0, had_slot=True)
+    door.check({"": 1}, now=0.0)
 
 
 def test_several_answers_are_taken_together_or_not_at_all() -> None:
