@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,18 @@ def test_what_does_not_pass_is_an_error_that_says_what_to_do(
         download(cache, limits=BRIEF)
     heal(storage)
     assert content_of(download(cache).folder) == MODEL
+
+
+def test_an_error_of_one_part_ends_the_waits_of_all(storage: Storage, cache: Path) -> None:
+    upload(storage, MODEL)
+    storage.world.fail(
+        Fault(kind=FaultKind.UNAVAILABLE, method=MEDIA, object=f"*{WEIGHTS}"),
+        Fault(kind=FaultKind.FORBIDDEN, method=MEDIA, object="*config.json"),
+    )
+    began = time.monotonic()
+    with pytest.raises(CloudError, match=r"config.json: the answer was 403"):
+        download(cache)
+    assert time.monotonic() - began < LIMITS.patience.retry_seconds / 2
 
 
 def test_an_object_that_is_replaced_meanwhile_is_an_error_and_never_a_mix(storage: Storage, cache: Path) -> None:
