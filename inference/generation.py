@@ -27,7 +27,7 @@ class Generation:
     stop_tokens: frozenset[int] = frozenset()
     """The answer ends with any of these, which is counted."""
     min_tokens: int = 0
-    """No stop token is chosen before so many."""
+    """No stop token ends the answer before so many."""
     score_prompt: bool = False
     """Whether the listener hears the log-probabilities of the prompt; such a prompt is read whole, cached or not."""
     tenant: str = ""
