@@ -12,7 +12,7 @@ seconds is dropped, and so is one that is `MOST_BEHIND` pieces behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +31,7 @@ from inference.protocol.json_body import check_content_type
 from inference.protocol.order import Arrival, Order
 from inference.protocol.served_model import ServedModel
 from inference.protocol.stream import closing, events, opening
-from inference.request_body import ClientGoneError, read_body
+from inference.request_body import Bodies, ClientGoneError
 from inference.service import Service
 from inference.settings import Settings
 from inference.text.answer import Delta, End
@@ -58,19 +58,20 @@ class Answering:
         service: Callable[[], Service],
         settings: Settings,
         metrics: Metrics,
+        bodies: Bodies,
         beside: Executor,
     ) -> None:
         self._parse: Final = parse
         self._service: Final = service
         self._settings: Final = settings
         self._metrics: Final = metrics
+        self._bodies: Final = bodies
         self._beside: Final = beside
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         check_content_type(headers.get("content-type"))
-        patience = self._settings.stall_timeout
-        body = await read_body(receive, headers, most=self._settings.most_body, patience=patience)
+        body = await self._bodies.read(receive, headers)
         service = self._service()
         tickets: list[Ticket] = []
 
@@ -79,7 +80,7 @@ class Answering:
             inbox.wake()
 
         connection: Connection = scope["state"]["connection"]
-        client = Client(receive, send, left=left, cut=connection.abort, patience=patience)
+        client = Client(receive, send, left=left, cut=connection.abort, patience=self._settings.stall_timeout)
         inbox: Inbox[Delta | None] = Inbox(most=MOST_BEHIND, full=client.drop)
         arrival = Arrival.now(request_id=scope["state"]["request_id"], tenant=scope["state"]["tenant"])
         async with client:
@@ -120,14 +121,15 @@ class Answering:
         try:
             while client.here and len(ends) < len(order.generations):
                 pieces = merged(await inbox.take())
-                ends.update({piece.index: piece.end for piece in pieces if piece.end is not None})
-                error = next((error for end in ends.values() if (error := error_of(end)) is not None), None)
+                ended = {piece.index: piece.end for piece in pieces if piece.end is not None}
+                error = next((error for end in ended.values() if (error := error_of(end)) is not None), None)
                 if error is not None and not stream.begun:
                     raise error
                 await stream.send(b"".join(_until_error(order, pieces)))
                 if error is not None:
                     await stream.end(b"")
                     return
+                ends |= ended
             if client.here:
                 await stream.end(closing(order, ends))
         finally:
@@ -155,8 +157,10 @@ class _Request:
     """Of its answers, once they are handed in."""
 
 
-def merged(deltas: Iterable[Delta | None]) -> list[Delta]:
+def merged(deltas: Sequence[Delta | None]) -> list[Delta]:
     """What has come for a client that was not there to take it: one piece an answer."""
+    if len(deltas) == 1 and deltas[0] is not None:
+        return [deltas[0]]
     found: dict[int, Delta] = {}
     for delta in deltas:
         if delta is None:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from inference.authentication import Keys
 from inference.lifecycle import Phase
 from inference.metrics import Metrics
+from inference.protocol.bodies import RETRY_AFTER
 from inference.protocol.errors import ApiError, draining, invalid_api_key, not_ready
 from inference.request_body import ClientGoneError
 
@@ -25,6 +26,8 @@ OPEN: Final = frozenset({"/health", "/livez", "/readyz", "/startupz", "/version"
 """Paths that are answered in every phase, without a key."""
 GUARDED: Final = frozenset({"/v1/models", "/v1/completions", "/v1/chat/completions", "/tokenize", "/detokenize"})
 """The others that there are, and what is below `/v1/models/`."""
+LOADING: Final = 10
+"""Seconds after which to ask a server again that is loading."""
 CLIENT_GONE: Final = 499
 """What is counted where the client left: nobody hears it."""
 _REQUEST_ID: Final = re.compile(r"[!-~]{1,128}")
@@ -35,14 +38,11 @@ _LOG: Final = logging.getLogger("inference")
 class Gate:
     """Around the app. What passes has `request_id` and `tenant` in its state."""
 
-    def __init__(
-        self, app: ASGIApp, *, keys: Keys, metrics: Metrics, phase: Callable[[], Phase], retry_after: int
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, keys: Keys, metrics: Metrics, phase: Callable[[], Phase]) -> None:
         self._app: Final = app
         self._keys: Final = keys
         self._metrics: Final = metrics
         self._phase: Final = phase
-        self._retry_after: Final = retry_after
         self.inside = 0
         """Requests that have passed and are not over."""
         self.emptied: Callable[[], None] = lambda: None
@@ -85,9 +85,9 @@ class Gate:
     def _refuse_by_phase(self) -> None:
         phase = self._phase()
         if phase in (Phase.DRAINING, Phase.STOPPED):
-            raise draining(self._retry_after)
+            raise draining(RETRY_AFTER)
         if phase is not Phase.READY:
-            raise not_ready(self._retry_after)
+            raise not_ready(LOADING)
 
 
 @final

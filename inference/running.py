@@ -35,6 +35,9 @@ TELLING: Final = 2.0
 """Seconds in which the answers that are cut off are told so."""
 CLOSING: Final = 1.0
 """Seconds in which connections are closed behind that."""
+IDLE: Final = 620
+"""Seconds that a connection is kept between two requests: longer than the 600 of Google's load balancers, which would
+send a request into one that is just being closed."""
 LOOKING: Final = 0.5
 """Seconds between two looks at whether the engine is alive."""
 BACKLOG: Final = 2048
@@ -133,6 +136,7 @@ class Running:
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            timeout_keep_alive=IDLE,
             timeout_graceful_shutdown=int(CLOSING),
         )
 

@@ -37,13 +37,15 @@ from inference.protocol.json_body import check_content_type
 from inference.protocol.models import model_body, models_body
 from inference.protocol.served_model import ServedModel
 from inference.protocol.texts import detokenize, tokenize
-from inference.request_body import read_body
+from inference.request_body import Bodies
 from inference.service import Service
 from inference.settings import Settings
 from inference.version import version
 
 BESIDE: Final = 4
 """Threads for bodies that take long to read."""
+AT_ONCE: Final = 16
+"""Bodies of the largest size that may come at once; more of them are refused with 429."""
 MODELS: Final = "/v1/models/"
 
 
@@ -56,6 +58,9 @@ class Front:
         self._metrics: Final = metrics
         self._life: Final = life
         self._beside: Final = ThreadPoolExecutor(BESIDE, thread_name_prefix="spotrail request")
+        self._bodies: Final = Bodies(
+            most=settings.body_limit, together=AT_ONCE * settings.body_limit, patience=settings.stall_timeout
+        )
         self.service: Service | None = None
         """What answers; None until it is ready."""
         self._routes: Final[Mapping[str, Mapping[str, ASGIApp]]] = MappingProxyType(
@@ -73,13 +78,11 @@ class Front:
                 "/metrics": _get(self._exposed),
             }
         )
-        self.gate: Final = Gate(
-            self._dispatch, keys=keys, metrics=metrics, phase=lambda: life().phase, retry_after=RETRY_AFTER
-        )
+        self.gate: Final = Gate(self._dispatch, keys=keys, metrics=metrics, phase=lambda: life().phase)
 
     def close(self) -> None:
-        """Wait for the threads of requests."""
-        self._beside.shutdown(cancel_futures=True)
+        """Let the threads of requests go."""
+        self._beside.shutdown(wait=False, cancel_futures=True)
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, method = scope["path"], scope["method"]
@@ -99,7 +102,12 @@ class Front:
 
     def _answering(self, parse: Parse) -> Answering:
         return Answering(
-            parse, service=self._serving, settings=self._settings, metrics=self._metrics, beside=self._beside
+            parse,
+            service=self._serving,
+            settings=self._settings,
+            metrics=self._metrics,
+            bodies=self._bodies,
+            beside=self._beside,
         )
 
     async def _text(
@@ -107,8 +115,7 @@ class Front:
     ) -> None:
         headers = Headers(scope=scope)
         check_content_type(headers.get("content-type"))
-        settings = self._settings
-        body = await read_body(receive, headers, most=settings.most_body, patience=settings.stall_timeout)
+        body = await self._bodies.read(receive, headers)
         done = partial(work, body, self._serving().model)
         if len(body) < LONG_BODY:
             content = done()

@@ -70,8 +70,8 @@ class Settings:
     """None: everybody is let in."""
     drain_timeout: float = 25.0
     """Seconds that the answers under way may go on behind SIGTERM."""
-    most_body: int = 32 * MIB
-    """Bytes of a request; a larger one is refused with 413 while it comes."""
+    most_body: int | None = None
+    """Bytes of a request; a larger one is refused with 413 while it comes. None: by the context, see `body_limit`."""
     keep_alive: float = 15.0
     """Seconds without an event behind which a stream says that it is alive."""
     stall_timeout: float = 30.0
@@ -93,13 +93,21 @@ class Settings:
         _within("--queue", self.queue, 0, 1 << 20)
         _within("--prefill-tokens", self.prefill_tokens, self.grid, 1 << 20)
         _within("--cache-memory", self.cache_memory, 0, 1 << 50)
-        _within("--max-body", self.most_body, KIB, GIB)
+        _within("--max-body", self.body_limit, KIB, GIB)
         _within("--drain-timeout", self.drain_timeout, 0, 86_400)
         _within("--keep-alive", self.keep_alive, 0.05, 3_600)
         _within("--stall-timeout", self.stall_timeout, 0.05, 3_600)
         _within("--heartbeat-timeout", self.heartbeat_timeout, 0.05, 86_400)
         if self.model_name is not None and not re.fullmatch(r"[!-~]{1,200}", self.model_name):
             raise ServingError(f"--model-name is {self.model_name!r}; it is 1 to 200 ASCII characters without a space")
+
+    @property
+    def body_limit(self) -> int:
+        """Bytes of a request at most: by default 16 a token of the context, and 4 MiB at least.
+
+        A token is 4 bytes of text, or 8 as a number; and to read the JSON of a body holds up everything else.
+        """
+        return self.most_body if self.most_body is not None else max(4 * MIB, 16 * self.context)
 
     @property
     def served_name(self) -> str:
@@ -224,7 +232,11 @@ def _add_serving(parser: _Parser) -> None:
         "--cache-memory", type=_size, metavar="SIZE", help="of kept states of prompts, 0 for none (default 1GiB)"
     )
     group.add_argument(
-        "--max-body", dest="most_body", type=_size, metavar="SIZE", help="of a request; over it 413 (default 32MiB)"
+        "--max-body",
+        dest="most_body",
+        type=_size,
+        metavar="SIZE",
+        help="of a request; over it 413 (default by the context, 4MiB or more)",
     )
     group.add_argument(
         "--api-key-file", type=Path, metavar="FILE", help="a line each: KEY or TENANT KEY (default: all are let in)"

@@ -165,7 +165,7 @@ class TestStarting:
                 probes = [http.get(path) for path in ("/livez", "/readyz", "/startupz", "/health", "/metrics")]
                 assert [probe.status_code for probe in probes] == [200, 503, 503, 503, 200]
                 refused = http.post("/v1/completions", json=completion("x"))
-                assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+                assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
                 assert refused.json()["error"]["code"] == "not_ready"
             assert served.metric("spotrail_server_phase", phase=phase) == 1
             if signals:

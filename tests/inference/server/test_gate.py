@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ from tests.inference.server.serving import (
     settings,
     sums,
     text_of,
+    until,
 )
 
+PATH = "/v1/completions"
 KEY = "alice-0123456789abcdef"
 
 
@@ -129,7 +132,9 @@ class TestSizes:
                 )
                 + b"\r\n"
             )
-            heard = plain.recv(4096)
+            heard = b""
+            while b"}" not in heard:
+                heard += plain.recv(4096)
         assert heard.startswith(b"HTTP/1.1 413 ")
         assert b'"code":"body_too_large"' in heard
 
@@ -151,6 +156,25 @@ class TestSizes:
         headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
         with guarded.client(headers=headers) as http:
             assert http.post("/v1/completions", content=chunks()).status_code == 413
+
+    def test_many_at_once_are_not_all_kept(self) -> None:
+        """Sixteen of the largest size may be on their way; what comes beside them is told to come again."""
+        limit = 64 << 10
+        with serving(settings(most_body=limit)) as server:
+            waiting = [raw(server) for _ in range(17)]
+            for plain in waiting:
+                plain.sendall(request(PATH, b" " * limit)[:-1])
+            heard = b""
+            while not heard:
+                for plain in waiting:
+                    plain.settimeout(0.02)
+                    with contextlib.suppress(TimeoutError):
+                        heard += plain.recv(4096)
+            assert heard.startswith(b"HTTP/1.1 429 ")
+            for plain in waiting:
+                plain.close()
+            with server.client() as http:
+                until(lambda: http.post(PATH, json=completion("x", max_tokens=1)).status_code == 200)
 
     def test_a_long_one_that_fits_is_answered(self, guarded: Served) -> None:
         """Read beside the event loop: some hundred kilobytes of spaces."""

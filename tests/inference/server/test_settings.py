@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,14 @@ def test_sizes(text: str, count: int) -> None:
 def test_a_model_is_called_by_its_folder(weights: str, name: str) -> None:
     assert Settings(weights=weights).served_name == name
     assert Settings(weights=weights, model_name="m").served_name == "m"
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [({}, 4 * MIB), ({"context": 1 << 20}, 16 * MIB), ({"context": 1 << 20, "most_body": 5000}, 5000)],
+)
+def test_a_body_has_room_for_the_context(said: dict[str, Any], limit: int) -> None:
+    assert Settings(weights="m", **said).body_limit == limit
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
