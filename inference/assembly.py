@@ -25,7 +25,7 @@ from inference.metrics import Reading
 from inference.protocol.served_model import ServedModel
 from inference.sampling_parameters import SamplingParameters
 from inference.service import Assembled, AssemblyError
-from inference.settings import GIB, Settings
+from inference.settings import GIB, KIB, MIB, Settings
 from inference.slots import FaultySlotsError
 from inference.version import version
 from inference.weights.loading import LoadedModel, load_model
@@ -127,7 +127,7 @@ def _resolved(settings: Settings, say: Callable[[str], None]) -> LocalModel:
         raise AssemblyError(str(error), Event.CLOUD_FAILED) from None
     for warning in local.warnings:
         say(f"warning: {warning}")
-    say(f"weights: {local.folder} ({local.kind.value}, {local.bytes / GIB:.2f} GiB, found in {local.seconds:.1f} s)")
+    say(f"weights: {local.folder} ({local.kind.value}, {_size(local.bytes)}, found in {local.seconds:.1f} s)")
     return local
 
 
@@ -142,9 +142,9 @@ def _compiled(loaded: LoadedModel, settings: Settings, say: Callable[[str], None
     weights = sum(leaf.nbytes for leaf in jax.tree.leaves(loaded.model))
     states = (settings.slots + 1) * engine.limits.state_bytes
     say(
-        f"memory: weights {weights / GIB:.3f} GiB, states {states / GIB:.3f} GiB ({settings.slots} slots of "
-        f"{engine.limits.state_bytes / GIB:.4f} GiB, whatever the context), kept states up to "
-        f"{settings.cache_memory / GIB:.2f} GiB of the host"
+        f"memory: weights {_size(weights)}, states {_size(states)} ({settings.slots} slots of "
+        f"{_size(engine.limits.state_bytes)}, and one that is never answered from), kept states up to "
+        f"{_size(settings.cache_memory)} of the host"
     )
     began = time.perf_counter()
     engine.compile()
@@ -164,6 +164,14 @@ def _served(loaded: LoadedModel, local: LocalModel, settings: Settings) -> Serve
         fingerprint=f"fp_{identity[:16]}",
         most_answers=min(MOST_ANSWERS, settings.slots + settings.queue),
     )
+
+
+def _size(count: int) -> str:
+    """Bytes, in the unit in which they are read."""
+    unit, name = next(
+        (unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")) if count >= unit or unit == KIB
+    )
+    return f"{count / unit:.1f} {name}"
 
 
 def _keep_programs(folder: Path) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import final
 
+import equinox as eqx
 import httpx
 import jax
 import jax.numpy as jnp
@@ -114,8 +115,16 @@ def export(model: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return write_export(model, tokenizer.to_json(), tmp_path_factory.mktemp("export") / "hamlet").folder
 
 
-def test_a_model_is_served_from_its_export_until_it_is_told_to_stop(model: LanguageModel, export: Path) -> None:
-    with started(["--weights", str(export), *SMALL]) as process:
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where programs are kept, from one server to the next."""
+    return tmp_path_factory.mktemp("compiled") / "programs"
+
+
+def test_a_model_is_served_from_its_export_until_it_is_told_to_stop(
+    model: LanguageModel, export: Path, compiled: Path
+) -> None:
+    with started(["--weights", str(export), *SMALL, "--compile-cache", str(compiled)]) as process:
         probes = [process.status(path) for path in ("/livez", "/readyz", "/startupz", "/v1/models")]
         assert probes == [200, 503, 503, 503]
         until(lambda: process.status("/readyz") == 200, 120)
@@ -127,6 +136,26 @@ def test_a_model_is_served_from_its_export_until_it_is_told_to_stop(model: Langu
     for step in ("listening on http", "loading", "loaded 0.0", "memory: weights", "compiled ", "ready", "draining"):
         assert step in said
     assert "Traceback" not in said
+    assert list(compiled.iterdir())
+
+
+def test_a_model_that_answers_with_no_numbers_is_refused(
+    model: LanguageModel, export: Path, compiled: Path, tmp_path: Path
+) -> None:
+    """Weights may be whole and be those of a run that diverged: the first token tells."""
+    kept = sorted(compiled.iterdir())
+    diverged = eqx.tree_at(lambda each: each.final_norm, model, replace_fn=lambda norm: jax.tree.map(_nan, norm))
+    folder = write_export(diverged, (export / "tokenizer.json").read_bytes(), tmp_path / "diverged").folder
+    with started(["--weights", str(folder), *SMALL, "--compile-cache", str(compiled)]) as process:
+        assert process.wait(120) == ExitCode.BAD_INPUT
+    said = "".join(process.said)
+    assert f"error: --weights {folder}: the model answers with NaN or infinities" in said
+    assert "ready\n" not in said
+    assert sorted(compiled.iterdir()) == kept  # the programs are the same, and none was compiled again
+
+
+def _nan(array: jax.Array) -> jax.Array:
+    return jnp.full_like(array, jnp.nan)
 
 
 def _is_what_the_model_says(client: openai.OpenAI, model: LanguageModel) -> None:
