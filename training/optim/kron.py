@@ -145,7 +145,10 @@ def _apply_all(
 
 
 def _apply(factors: tuple[Array, ...], blocks: Array, group: Group, config: KronConfig) -> tuple[Array, BlockSize]:
-    """P applied to one stack, chunk by chunk: the product between the two factors never leaves the cache."""
+    """P applied to one stack, chunk by chunk: the product between the two factors never leaves the cache.
+
+    The results take the place of the blocks: a second stack would be written twice, and its memory fetched each step.
+    """
 
     def rows(factors: tuple[Array, ...], blocks: Array) -> tuple[Array, BlockSize]:
         output = apply_factors(factors, group.kinds, blocks, config.precision.value)
@@ -154,13 +157,14 @@ def _apply(factors: tuple[Array, ...], blocks: Array, group: Group, config: Kron
     chunks = apply_chunks(group.rows, config)
     if chunks.count == 1 or not group.has_dense:
         return rows(factors, blocks)
-    read = to_lanes((factors, blocks), chunks)
+    read = to_lanes(factors, chunks)
 
     def body(index: Int[Array, ""], written: tuple[Array, BlockSize]) -> tuple[Array, BlockSize]:
-        return put_chunk(written, rows(*take_chunk(read, index, chunks)), index, chunks)
+        done = rows(take_chunk(read, index, chunks), take_chunk(written[0], index, chunks))
+        return put_chunk(written, done, index, chunks)
 
     none = jnp.zeros(group.rows)
-    start = to_lanes((jnp.zeros_like(blocks), BlockSize(none, none)), chunks)
+    start = to_lanes((blocks, BlockSize(none, none)), chunks)
     written: tuple[Array, BlockSize] = lax.fori_loop(0, chunks.count, body, start)
     return from_lanes(written, chunks)
 
