@@ -14,6 +14,7 @@ from inference.weights.plan import Target
 
 BLOCK: Final = 1 << 20
 """Numbers that are looked at at once, so that looking takes no memory to speak of."""
+BYTE: Final = np.dtype(np.uint8)
 
 
 @final
@@ -24,7 +25,7 @@ class Buffers:
         self._target = target
         shapes = [tuple(end - begin for begin, end in box) for box in target.boxes]
         self._arrays = [] if target.staged else [aligned_empty(shape, target.dtype) for shape in shapes]
-        self._staging = np.empty(target.placed.tensor.nbytes, np.uint8) if target.staged else None
+        self._staging = aligned_empty([target.placed.tensor.nbytes], BYTE) if target.staged else None
 
     def view(self, part: int) -> memoryview:
         """Where the bytes of a part go."""

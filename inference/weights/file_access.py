@@ -32,6 +32,8 @@ class OwnDescriptor:
             self.close()
             self._descriptor, self._path = open_regular(file.path), file.path
             check_unchanged(file, os.fstat(self._descriptor))
+            if hasattr(os, "posix_fadvise"):  # the system then reads twice as far ahead
+                os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
         return self._descriptor
 
     def close(self) -> None:

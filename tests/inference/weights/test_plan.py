@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 
 import ml_dtypes
@@ -35,10 +35,10 @@ def saved(path: Path, *arrays: np.ndarray) -> SafetensorsFile:
     return read_safetensors(path)
 
 
-def target_of(file: SafetensorsFile, boxes: Mapping[str, Box], dtype: type = np.float32) -> Target:
+def target_of(file: SafetensorsFile, boxes: Mapping[Hashable, Box], dtype: type = np.float32) -> Target:
     tensor = file.header.tensors["0"]
     placed = Placed(file=file, tensor=tensor)
-    return make_target("0", placed, tensor.shape, np.dtype(dtype), {**boxes})
+    return make_target("0", placed, tensor.shape, np.dtype(dtype), boxes)
 
 
 @pytest.mark.usefixtures("no_gaps")
@@ -105,7 +105,9 @@ def test_a_host_reads_what_its_devices_need_and_no_more(tmp_path: Path) -> None:
     rows, row = 8, 1 << 20
     file = saved(tmp_path / "f", np.zeros((rows, row // 4), np.float32))
     for host in range(4):
-        devices = {str(chip): ((2 * host + chip, 2 * host + chip + 1), (0, row // 4)) for chip in (0, 1)}
+        devices: dict[Hashable, Box] = {
+            str(chip): ((2 * host + chip, 2 * host + chip + 1), (0, row // 4)) for chip in (0, 1)
+        }
         target = target_of(file, devices)
         assert target.ranges == (Range(2 * host * row, 2 * (host + 1) * row),)
         columns = target_of(file, {"0": ((0, rows), (host * row // 16, (host + 1) * row // 16))})
