@@ -34,7 +34,7 @@ from training.errors import TrainingError
 TELLING: Final = 2.0
 """Seconds in which the answers that are cut off are told so."""
 CLOSING: Final = 1.0
-"""Seconds in which connections are closed behind that."""
+"""Seconds in which connections are closed behind that, at least."""
 IDLE: Final = 620
 """Seconds that a connection is kept between two requests: longer than the 600 of Google's load balancers, which would
 send a request into one that is just being closed."""
@@ -90,6 +90,7 @@ class Running:
         self._leaving: Final = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cutting: asyncio.Task[None] | None = None
+        self._grace_ends: float | None = None
 
     @property
     def url(self) -> str:
@@ -106,7 +107,7 @@ class Running:
         self._start("assembly", partial(self._assembly, self._loop))
         await self._leaving.wait()
         http.should_exit = True
-        await asyncio.wait([serving], timeout=2 * CLOSING + 0.5)
+        await asyncio.wait([serving], timeout=self._closing)
         for connection in list(http.server_state.connections):
             cast(Connection, connection).abort()
         await asyncio.wait([serving], timeout=CLOSING)
@@ -137,8 +138,14 @@ class Running:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=IDLE,
-            timeout_graceful_shutdown=int(CLOSING),
         )
+
+    @property
+    def _closing(self) -> float:
+        """Seconds for clients to take what was sent to them: what is left of the grace, where all was answered."""
+        if self.life.exit_code is not ExitCode.FINE or self._grace_ends is None:
+            return CLOSING
+        return max(CLOSING, self._grace_ends - time.monotonic())
 
     def _on(self, event: Event) -> None:
         before = self.life.phase
@@ -162,6 +169,7 @@ class Running:
         gate.emptied = partial(self._on, Event.IDLE)
         if not gate.inside:
             self._on(Event.IDLE)
+        self._grace_ends = time.monotonic() + self._settings.drain_timeout
         asyncio.get_running_loop().call_later(self._settings.drain_timeout, self._on, Event.GRACE_OVER)
 
     async def _cut_off(self) -> None:
