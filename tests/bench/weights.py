@@ -4,7 +4,7 @@ A model with BF16 weights of at least `--bytes` is written once, all its pages a
 before every load (`--warm` leaves them there), and two ways of getting it onto the CPU device take turns, each in a
 process of its own that has imported everything and used JAX before the clock starts:
 
-- spotrail: `load_model`, from the folder to the model;
+- spotrail: `load_model`, from the folder to the model, read in the style of a disk;
 - safetensors: `safetensors.numpy.load_file` and `jax.device_put`, from the file to the arrays (`ml_dtypes` imported
   first, without which it does not read BF16).
 
@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-MIB = 1 << 20
 FIELDS = ("seconds", "processors", "peak")
 FASTER, LEANER = 1.8, 1.15
 """Times the speed of the library, and of the size of the file in memory, that are asked for."""
@@ -43,9 +42,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where to write (default: a temporary folder)")
     parser.add_argument("--warm", action="store_true", help="leave the file in the cache of the system")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--read-mib", type=int, default=16)
-    parser.add_argument("--stretch-mib", type=int, default=64)
     parser.add_argument("--load", choices=("spotrail", "safetensors"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.load:
@@ -66,7 +62,7 @@ def report(options: argparse.Namespace, folder: Path, size: int) -> None:
         for name in list(found)[:: 1 if number % 2 else -1]:
             if not options.warm:
                 drop_pages(folder)
-            result = loaded(options, name, folder)
+            result = loaded(name, folder)
             found[name].append(result)
             print(row(name, result, size), flush=True)
     (checksum,) = {result["checksum"] for results in found.values() for result in results}
@@ -95,11 +91,9 @@ def verdict(met: bool) -> str:
     return "meets" if met else "MISSES"
 
 
-def loaded(options: argparse.Namespace, name: str, folder: Path) -> Any:
+def loaded(name: str, folder: Path) -> Any:
     """What a process of its own measures."""
     command = [sys.executable, "-m", "tests.bench.weights", "--load", name, "--folder", str(folder)]
-    for option in ("workers", "read_mib", "stretch_mib"):
-        command += [f"--{option.replace('_', '-')}", str(getattr(options, option))]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
@@ -113,21 +107,15 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     from safetensors.numpy import load_file
 
     from inference.weights.loading import load_model
-    from inference.weights.reading_style import ReadingStyle
+    from inference.weights.sources.resolving import disk_style
     from training.model.paths import dotted
 
-    style = ReadingStyle(
-        workers=options.workers,
-        read_bytes=options.read_mib * MIB,
-        stretch_bytes=options.stretch_mib * MIB,
-        in_flight_bytes=1024 * MIB,
-    )
     jax.device_put(np.ones(1 << 20)).block_until_ready()
     Path("/proc/self/clear_refs").write_text("5")
     before = memory("VmRSS")
     began, busy = time.perf_counter(), time.process_time()
     if options.load == "spotrail":
-        loaded = load_model(options.folder, style)
+        loaded = load_model(options.folder, disk_style())
         arrays = {dotted(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(loaded.model)}
     else:
         tensors = load_file(options.folder / "model.safetensors")
