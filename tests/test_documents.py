@@ -135,6 +135,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_into_a_page_name_a_heading_of_it(page: Path) -> None:
+    links = re.findall(r"\]\((?!https://)([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8"))
+    lost = [f"{name}#{anchor}" for name, anchor in links if anchor not in anchors(page.parent / name if name else page)]
+    assert lost == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_the_page_of_training_lists_what_there_is() -> None:
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     fields = [name for row in table(page, "| Part |") for name in re.findall(r"`(\w+)`", row[0])]
