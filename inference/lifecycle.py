@@ -71,7 +71,9 @@ class Action(enum.Enum):
     CUT_OFF = enum.auto()
     """End every answer with an error event, then leave."""
     LEAVE = enum.auto()
-    """End the process with the exit code."""
+    """End the process with the exit code, when clients have taken what was sent to them."""
+    HURRY = enum.auto()
+    """Wait for nothing any more."""
 
 
 @final
@@ -86,6 +88,8 @@ class Lifecycle:
 
     def after(self, event: Event) -> tuple[Lifecycle, Action]:
         """Where it is behind `event`, and what is to be done."""
+        if self.phase is Phase.STOPPED and event is Event.SIGNAL:
+            return self, Action.HURRY
         step = _STEPS.get((self.phase, event))
         if step is None:
             return self, Action.NOTHING

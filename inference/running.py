@@ -88,6 +88,7 @@ class Running:
         self.metrics.watch(lambda: phases(self.life.phase))
         self._threads: list[threading.Thread] = []
         self._leaving: Final = asyncio.Event()
+        self._hurried: Final = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cutting: asyncio.Task[None] | None = None
         self._grace_ends: float | None = None
@@ -103,11 +104,14 @@ class Running:
         self._loop = asyncio.get_running_loop()
         http = _Uvicorn(self._config())
         serving = asyncio.create_task(http.serve(sockets=[self._socket]))
+        serving.add_done_callback(self._served)
         self._say(f"listening on {self.url}")
         self._start("assembly", partial(self._assembly, self._loop))
         await self._leaving.wait()
         http.should_exit = True
-        await asyncio.wait([serving], timeout=self._closing)
+        hurried = asyncio.create_task(self._hurried.wait())
+        await asyncio.wait([serving, hurried], timeout=self._closing, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
         for connection in list(http.server_state.connections):
             cast(Connection, connection).abort()
         await asyncio.wait([serving], timeout=CLOSING)
@@ -159,6 +163,8 @@ class Running:
                 self._cutting = asyncio.get_running_loop().create_task(self._cut_off())
             case Action.LEAVE:
                 self._leaving.set()
+            case Action.HURRY:
+                self._hurried.set()
 
     def _drain(self) -> None:
         """Refuse what comes, and wait for what is under way."""
@@ -227,6 +233,12 @@ class Running:
         except Exception:  # noqa: BLE001 (a thread that ends in silence would leave a server that is never ready)
             _LOG.exception("a bug, or the machine")
             self.tell(Event.FAILED)
+
+    def _served(self, serving: asyncio.Task[None]) -> None:
+        """Nobody can reach the server any more: nothing where that was meant."""
+        if not serving.cancelled() and (error := serving.exception()) is not None:
+            _LOG.error("the HTTP server failed", exc_info=error)
+        self._on(Event.FAILED)
 
     async def _end_engine(self) -> None:
         if self.front.service is not None:

@@ -103,7 +103,7 @@ class Served:
         """As SIGTERM does."""
         self.running.tell(Event.SIGNAL)
 
-    def wait(self, seconds: float = 10) -> ExitCode:
+    def wait(self, seconds: float = 60) -> ExitCode:
         """For its end."""
         self.thread.join(seconds)
         assert not self.thread.is_alive(), "the server does not end"
@@ -111,7 +111,7 @@ class Served:
 
     def client(self, **more: Any) -> httpx.Client:
         """A client of its own; no proxies, no retries, no certificates to load."""
-        return httpx.Client(base_url=self.url, timeout=20, trust_env=False, verify=False, **more)
+        return httpx.Client(base_url=self.url, timeout=60, trust_env=False, verify=False, **more)
 
     def metric(self, name: str, **labels: str) -> float:
         """A number of `/metrics`: the sum over the samples that have these labels."""
@@ -152,14 +152,14 @@ def serving(
     finally:
         for _ in range(2):
             served.signal()
-        thread.join(15)
+        thread.join(60)
         for left in set(threading.enumerate()) - others:
             if left.name == "spotrail assembly":
-                left.join(15)
+                left.join(60)
     assert not thread.is_alive(), "the server does not end"
 
 
-def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for what will be so soon."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.005)):
@@ -215,7 +215,7 @@ def raw(served: Served, *, receive_buffer: int | None = None) -> socket.socket:
     plain = socket.socket()
     if receive_buffer is not None:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    plain.settimeout(20)
+    plain.settimeout(60)
     plain.connect(("127.0.0.1", served.port))
     return plain
 

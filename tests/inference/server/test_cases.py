@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -221,7 +220,6 @@ class TestLengths:
     @pytest.mark.parametrize("length", [64, 65, 640, 100_000])
     @pytest.mark.parametrize("prompt", ["tokens", "text", "chat"])
     def test_one_that_does_not_is_refused_with_both_counts(self, small: Served, length: int, prompt: str) -> None:
-        began = time.monotonic()
         if prompt == "chat":
             said = {**CHAT, "messages": [{"role": "user", "content": "a" * length}]}
             status, body = post(small, "/v1/chat/completions", said)
@@ -233,4 +231,3 @@ class TestLengths:
         assert "64" in body["error"]["message"]
         if prompt == "tokens":
             assert f"{length:,}" in body["error"]["message"]
-        assert time.monotonic() - began < 5

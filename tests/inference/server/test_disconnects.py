@@ -41,7 +41,7 @@ def two() -> Iterator[Served]:
         yield server
 
 
-def body(stream: bool, prompt: str = "abc", tokens: int = 50_000) -> bytes:
+def body(stream: bool, prompt: str = "abc", tokens: int = 60_000) -> bytes:
     return json.dumps(completion(prompt, stream=stream, max_tokens=tokens, ignore_eos=True)).encode()
 
 
@@ -92,7 +92,7 @@ def test_a_client_leaves(two: Served, when: str, stream: bool, prompt: str, rese
     elif when == "answering":
         until(lambda: generated(two) > before + 3)
     leave(plain, reset=reset)
-    until(lambda: idle(two), 2)
+    until(lambda: idle(two))
     stopped = generated(two)
     threading.Event().wait(10 * STEP)
     assert generated(two) == stopped
@@ -118,8 +118,8 @@ def test_many_leave_and_another_is_answered_as_if_alone(two: Served) -> None:
         for _ in range(moments.choice((0, 0, 1, 2)) if stream else 0):
             assert plain.recv(100)
         leave(plain, reset=moments.random() < 0.5)
-    thread.join(20)
-    until(lambda: idle(two), 5)
+    thread.join(60)
+    until(lambda: idle(two))
     with two.client() as http:
         answer = http.post("/v1/completions", json=completion("then", max_tokens=20)).json()
     assert answer["choices"][0]["text"] == text_of(sums("then", 20))
@@ -134,7 +134,7 @@ def test_of_several_answers_all_are_cancelled(two: Served) -> None:
     assert plain.recv(256)
     assert two.metric("vllm:num_requests_running") + two.metric("vllm:num_requests_waiting") == 6
     plain.close()
-    until(lambda: idle(two), 2)
+    until(lambda: idle(two))
 
 
 def test_a_client_that_sends_the_next_request_early_is_seen_to_leave(two: Served) -> None:
@@ -143,7 +143,7 @@ def test_a_client_that_sends_the_next_request_early_is_seen_to_leave(two: Served
     plain.sendall(sent + sent)
     until(lambda: not idle(two))
     leave(plain, reset=False)
-    until(lambda: idle(two), 2)
+    until(lambda: idle(two))
 
 
 def test_requests_sent_ahead_are_answered_in_order(two: Served) -> None:
@@ -172,7 +172,7 @@ class TestTakingNothing:
                 for _ in range(5):
                     answer = http.post("/v1/completions", json=completion("hello", max_tokens=20)).json()
                     assert answer["choices"][0]["text"] == text_of(sums("hello", 20))
-            until(lambda: idle(server), 8)
+            until(lambda: idle(server))
             assert server.metric("spotrail_clients_stalled_total") == 1
             until(lambda: not server.running.front.gate.inside)
             plain.close()
@@ -183,7 +183,7 @@ class TestTakingNothing:
             asked = completion("abc", stream=True, max_tokens=12_000, ignore_eos=True)
             plain.sendall(request("/v1/completions", json.dumps(asked).encode()))
             until(lambda: not idle(server))
-            until(lambda: idle(server), 20)  # its slot is free before it has begun to read
+            until(lambda: idle(server))  # its slot is free before it has begun to read
             heard = b""
             while b"data: [DONE]" not in heard[-40:]:
                 heard += plain.recv(1 << 16)
@@ -210,10 +210,10 @@ class TestTakingNothing:
 
 def test_httpx_leaves_a_stream(two: Served) -> None:
     """As users of Python do: break out of the loop."""
-    with httpx.Client(base_url=two.url, timeout=20, trust_env=False) as http:
+    with httpx.Client(base_url=two.url, timeout=60, trust_env=False) as http:
         said = {"model": NAME, "messages": [{"role": "user", "content": "x"}], "stream": True, "ignore_eos": True}
         with http.stream("POST", "/v1/chat/completions", json={**said, "max_tokens": 50_000}) as answer:
             for line in answer.iter_lines():
                 if line:
                     break
-    until(lambda: idle(two), 2)
+    until(lambda: idle(two))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,6 +20,8 @@ from tests.inference.server.serving import (
     completion,
     engine_for,
     events_in,
+    raw,
+    request,
     said_in,
     serving,
     settings,
@@ -49,7 +51,7 @@ class Stream(threading.Thread):
 
     def all(self) -> str:
         """What it has heard, when it is over."""
-        self.join(20)
+        self.join(60)
         return self.heard
 
 
@@ -61,12 +63,12 @@ def streaming(drain_timeout: float, tokens: int = TOKENS) -> Iterator[tuple[Serv
     with serving(said, engine=engine) as served:
         streams = [Stream(served, prompt, tokens) for prompt in ("one", "two")]
         for stream in streams:
-            assert stream.begun.wait(10)
+            assert stream.begun.wait(60)
         yield served, streams
 
 
 def test_a_signal_lets_answers_end_and_nobody_in() -> None:
-    with streaming(drain_timeout=20) as (served, streams):
+    with streaming(drain_timeout=1000) as (served, streams):
         served.signal()
         until(lambda: served.running.life.phase is Phase.DRAINING)
         with served.client() as http:
@@ -88,26 +90,22 @@ def test_a_signal_lets_answers_end_and_nobody_in() -> None:
 
 def test_when_the_grace_is_over_streams_end_with_an_error() -> None:
     with streaming(drain_timeout=0.2, tokens=4000) as (served, streams):
-        began = time.monotonic()
         served.signal()
         for stream in streams:
             last = events_in(stream.all())[-1]
             assert last["error"]["code"] == "cut_off"
             assert "[DONE]" not in stream.heard
         assert served.wait() is ExitCode.CUT_OFF
-        assert time.monotonic() - began < 4
         assert served.said[-1] == f"stopped: {ExitCode.CUT_OFF.meaning}"
 
 
 def test_a_second_signal_does_not_wait() -> None:
     with streaming(drain_timeout=1000, tokens=4000) as (served, streams):
-        began = time.monotonic()
         served.signal()
         until(lambda: served.running.life.phase is Phase.DRAINING)
         served.signal()
         assert [events_in(stream.all())[-1]["error"]["code"] for stream in streams] == ["cut_off", "cut_off"]
         assert served.wait() is ExitCode.CUT_OFF
-        assert time.monotonic() - began < 4
 
 
 def test_who_waits_for_a_whole_answer_hears_503() -> None:
@@ -126,18 +124,30 @@ def test_who_waits_for_a_whole_answer_hears_503() -> None:
         served.signal()
         assert served.wait() is ExitCode.CUT_OFF
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
     assert [answer.status_code for answer in heard] == [503, 503]
     assert {answer.json()["error"]["code"] for answer in heard} == {"cut_off"}
     assert {answer.headers["retry-after"] for answer in heard} == {"1"}
 
 
 def test_a_server_without_answers_leaves_at_once() -> None:
-    with serving() as served:
-        began = time.monotonic()
+    with serving(settings(drain_timeout=1000)) as served:
         served.signal()
         assert served.wait() is ExitCode.FINE
-        assert time.monotonic() - began < 2
+
+
+def test_who_takes_the_last_of_it_late_is_waited_for_but_not_behind_a_second_signal() -> None:
+    """All is answered, and a client has not taken it yet: the buffers of the system hold less than the answer."""
+    said = settings(slots=1, context=1 << 16, drain_timeout=1000)
+    with serving(said) as served, raw(served, receive_buffer=4096) as plain:
+        asked = completion("x", max_tokens=6000, ignore_eos=True, logprobs=5)
+        plain.sendall(request("/v1/completions", json.dumps(asked).encode()))
+        until(lambda: served.metric("vllm:request_generation_tokens_count") == 1)
+        served.signal()
+        until(lambda: served.running.life.phase is Phase.STOPPED)
+        assert served.thread.is_alive()
+        served.signal()
+        assert served.wait() is ExitCode.FINE
 
 
 class TestStarting:
@@ -154,7 +164,7 @@ class TestStarting:
         def assemble(tell: Callable[[Event], None]) -> Assembled:
             for event in events:
                 tell(event)
-            assert going.wait(20)
+            assert going.wait(60)
             tell(Event.WEIGHTS)
             tell(Event.COMPILE)
             return assembled(engine_for(said))
@@ -170,7 +180,7 @@ class TestStarting:
             assert served.metric("spotrail_server_phase", phase=phase) == 1
             if signals:
                 served.signal()
-                assert served.wait(5) is ExitCode.FINE
+                assert served.wait() is ExitCode.FINE
                 going.set()
                 return
             going.set()
@@ -238,11 +248,18 @@ class TestAFailingEngine:
 
     def test_one_that_hangs_fails_the_liveness_probe(self) -> None:
         said = settings(slots=1, heartbeat_timeout=0.3)
-        engine = engine_for(said, delays={Call.DECODE: 1.0})
+        going = threading.Event()
+
+        def hang(call: Call, _slots: tuple[int, ...]) -> None:
+            if call is Call.DECODE:
+                going.wait(60)
+
+        engine = engine_for(said, watch=hang)
         with serving(said, engine=engine) as served, served.client() as http:
             assert http.get("/livez").status_code == 200
             stream = Stream(served, "x", tokens=2)
-            until(lambda: http.get("/livez").status_code == 503, 3)
+            until(lambda: http.get("/livez").status_code == 503)
             assert http.get("/livez").json()["engine"] == "stuck"
-            stream.join(10)
+            going.set()
+            stream.join(60)
             assert http.get("/livez").status_code == 200

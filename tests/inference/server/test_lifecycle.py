@@ -47,6 +47,10 @@ def test_a_start() -> None:
         ([*LOADED, Event.SIGNAL, Event.SIGNAL], Action.CUT_OFF, Phase.STOPPED, ExitCode.CUT_OFF),
         ([*LOADED, Event.FAILED], Action.CUT_OFF, Phase.STOPPED, ExitCode.BUG),
         ([*LOADED, Event.SIGNAL, Event.FAILED], Action.CUT_OFF, Phase.STOPPED, ExitCode.BUG),
+        # Whoever asks once more is not kept.
+        ([Event.SIGNAL, Event.SIGNAL], Action.HURRY, Phase.STOPPED, ExitCode.FINE),
+        ([*LOADED, Event.SIGNAL, Event.IDLE, Event.SIGNAL], Action.HURRY, Phase.STOPPED, ExitCode.FINE),
+        ([*LOADED, *[Event.SIGNAL] * 3], Action.HURRY, Phase.STOPPED, ExitCode.CUT_OFF),
         # What makes no sense changes nothing.
         ([*LOADED, Event.IDLE], Action.NOTHING, Phase.READY, ExitCode.FINE),
         ([*LOADED, Event.SIGNAL, Event.READY], Action.NOTHING, Phase.DRAINING, ExitCode.FINE),

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import final
@@ -59,7 +58,7 @@ class Process:
     @property
     def url(self) -> str:
         """Where it listens, once it does."""
-        until(lambda: bool(self._addresses()), 30)
+        until(lambda: bool(self._addresses()))
         return self._addresses()[0]
 
     def _addresses(self) -> list[str]:
@@ -72,12 +71,12 @@ class Process:
 
     def status(self, path: str) -> int:
         """Of a probe."""
-        return httpx.get(self.url + path, timeout=20, trust_env=False).status_code
+        return httpx.get(self.url + path, timeout=60, trust_env=False).status_code
 
     def signal(self, number: int = signal.SIGTERM) -> None:
         self._process.send_signal(number)
 
-    def wait(self, seconds: float = 60) -> int:
+    def wait(self, seconds: float = 120) -> int:
         """Its exit code."""
         code = self._process.wait(seconds)
         self._reader.join(10)
@@ -87,7 +86,7 @@ class Process:
         """End it, whatever it is at."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.terminate()
-            self._process.wait(5)
+            self._process.wait(10)
         self._process.kill()
         self.wait()
 
@@ -127,7 +126,7 @@ def test_a_model_is_served_from_its_export_until_it_is_told_to_stop(
     with started(["--weights", str(export), *SMALL, "--compile-cache", str(compiled)]) as process:
         probes = [process.status(path) for path in ("/livez", "/readyz", "/startupz", "/v1/models")]
         assert probes == [200, 503, 503, 503]
-        until(lambda: process.status("/readyz") == 200, 120)
+        until(lambda: process.status("/readyz") == 200, 300)
         with openai.OpenAI(base_url=f"{process.url}/v1", api_key="none", max_retries=0) as client:
             _is_what_the_model_says(client, model)
             _drains(client, process)
@@ -147,7 +146,7 @@ def test_a_model_that_answers_with_no_numbers_is_refused(
     diverged = eqx.tree_at(lambda each: each.final_norm, model, replace_fn=lambda norm: jax.tree.map(_nan, norm))
     folder = write_export(diverged, (export / "tokenizer.json").read_bytes(), tmp_path / "diverged").folder
     with started(["--weights", str(folder), *SMALL, "--compile-cache", str(compiled)]) as process:
-        assert process.wait(120) == ExitCode.BAD_INPUT
+        assert process.wait(300) == ExitCode.BAD_INPUT
     said = "".join(process.said)
     assert f"error: --weights {folder}: the model answers with NaN or infinities" in said
     assert "ready\n" not in said
@@ -211,10 +210,9 @@ def test_a_signal_while_it_starts_ends_it_at_once(export: Path, number: int) -> 
     """Behind it are the imports, the load, the compilation: none of them is waited for."""
     with started(["--weights", str(export), *SMALL]) as process:
         assert process.status("/livez") == 200
-        began = time.monotonic()
         process.signal(number)
         assert process.wait() == ExitCode.FINE
-        assert time.monotonic() - began < 5
+    assert not [line for line in process.said if "compiled" in line or "ready" in line]
 
 
 def test_weights_that_are_cut_short_are_refused_by_name(export: Path, tmp_path: Path) -> None:
