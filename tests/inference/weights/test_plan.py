@@ -101,6 +101,13 @@ def test_rows_go_straight_to_their_devices_and_columns_are_staged(tmp_path: Path
     assert target_of(file, {"x": ((0, 4), (0, 6))}, ml_dtypes.bfloat16).staged
 
 
+def test_parts_of_a_staged_array_that_are_near_each_other_are_one_run(tmp_path: Path) -> None:
+    file = saved(tmp_path / "f", np.zeros((1, 100), np.float32))
+    boxes: dict[Hashable, Box] = {"x": ((0, 1), (0, 4)), "y": ((0, 1), (8, 12))}
+    assert target_of(file, boxes, ml_dtypes.bfloat16).ranges == (Range(0, 48),)
+    assert target_of(file, boxes).ranges == (Range(0, 16), Range(32, 48))  # no memory is there for what is between
+
+
 def test_a_host_reads_what_its_devices_need_and_no_more(tmp_path: Path) -> None:
     rows, row = 8, 1 << 20
     file = saved(tmp_path / "f", np.zeros((rows, row // 4), np.float32))

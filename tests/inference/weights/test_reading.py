@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import tempfile
 import threading
@@ -70,10 +71,10 @@ def check(found: Mapping[str, NDArray[Any]], arrays: Arrays) -> None:
         assert not array.size or found[name].ctypes.data % ALIGNMENT == 0
 
 
-def once(trouble: ReadAt) -> ReadAt:
-    """The first read is `trouble`, and all others are real."""
-    taken = threading.Lock()
-    return lambda *read: (trouble if taken.acquire(blocking=False) else os.preadv)(*read)
+def once(trouble: ReadAt, number: int = 0) -> ReadAt:
+    """The first read, or the one behind so many, is `trouble`, and all others are real."""
+    numbers = itertools.count()
+    return lambda *read: (trouble if next(numbers) == number else os.preadv)(*read)
 
 
 @given(
@@ -204,9 +205,11 @@ def fails(descriptor: int, views: Sequence[memoryview], at: int) -> int:
     raise OSError(errno.EIO, "Input/output error")
 
 
-def test_a_read_that_fails_is_tried_again(file: SafetensorsFile) -> None:
+@pytest.mark.parametrize("number", [0, 1, 5])
+def test_a_read_that_fails_is_tried_again_from_the_last_byte_that_came(file: SafetensorsFile, number: int) -> None:
     found: dict[str, NDArray[Any]] = {}
-    reader = Reader(whole_targets(file), STYLE, read_at=once(fails))
+    style = ReadingStyle(workers=1, read_bytes=500, stretch_bytes=1000, in_flight_bytes=1000)
+    reader = Reader(whole_targets(file), style, read_at=once(fails, number))
     reader.run(lambda target, boxes: found.update({target.name: boxes[0]}), lambda _: None)
     check(found, EIGHT)
     assert (reader.retries, reader.bytes_read) == (1, 8000)
@@ -220,8 +223,10 @@ def test_a_read_that_fails_for_good_is_an_error_that_says_where(file: Safetensor
 
 def test_a_read_that_stands_still_is_taken_over_by_another_worker(file: SafetensorsFile) -> None:
     over = threading.Event()
+    hung: list[threading.Thread] = []
 
     def hangs(descriptor: int, views: Sequence[memoryview], at: int) -> int:
+        hung.append(threading.current_thread())
         over.wait(timeout=20)
         return os.preadv(descriptor, views, at)
 
@@ -230,6 +235,7 @@ def test_a_read_that_stands_still_is_taken_over_by_another_worker(file: Safetens
     reader.run(lambda target, boxes: found.update({target.name: boxes[0]}), lambda _: None)
     check(found, EIGHT)
     over.set()
+    hung[0].join(timeout=20)
     assert (reader.retries, reader.bytes_read) == (1, 8000)  # what came late is not counted
 
 
