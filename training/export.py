@@ -168,7 +168,8 @@ def _refuse_existing(out: Path) -> None:
 def _write(model: LanguageModel, tokenizer: bytes, folder: Path) -> Exported:
     (folder / "config.json").write_text(model.config.to_json(), encoding="utf-8")
     tensors = {name: np.ascontiguousarray(jax.device_get(array)) for name, array in to_tensors(model).items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "spotrail", "schema": SCHEMA})
+    # One entry: the library writes several in another order each time, and the version is named by the digest.
+    save_file(tensors, folder / "model.safetensors", metadata={"format": SCHEMA})
     (folder / "tokenizer.json").write_bytes(tokenizer)
     (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
     files = [_entry(path) for path in sorted(folder.iterdir())]

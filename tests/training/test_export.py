@@ -100,6 +100,11 @@ def test_the_manifest_holds_every_byte(checkpoints: Path, tmp_path: Path) -> Non
         assert (each["bytes"], each["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
 
 
+def test_the_same_checkpoint_is_the_same_version_in_every_export(checkpoints: Path, tmp_path: Path) -> None:
+    named = {export_checkpoint(str(checkpoints), tmp_path / str(n)).manifest_sha256 for n in range(8)}
+    assert len(named) == 1
+
+
 def test_one_checkpoint_can_be_named(checkpoints: Path, tmp_path: Path) -> None:
     export_checkpoint(f"{checkpoints}/00000001-1", tmp_path / "out")
     assert all(np.all(leaf == 1) for leaf in jax.tree.leaves(read(tmp_path / "out")))
