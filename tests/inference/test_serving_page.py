@@ -160,13 +160,15 @@ def _raised() -> Iterator[str]:
             continue
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-                said = {each.arg: each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)}
+                said = {
+                    each.arg: str(each.value.value) for each in call.keywords if isinstance(each.value, ast.Constant)
+                }
                 kind = said.get("type", "invalid_request_error")
                 if call.func.id == "invalid":
                     yield f"400 invalid_request_error {said.get('code', 'null')}"
                 elif call.func.id == "ApiError":
                     assert isinstance(call.args[0], ast.Constant), f"{path}:{call.lineno}"
-                    yield f"{call.args[0].value} {kind} {said.get('code', 'null')}"
+                    yield f"{call.args[0].value!r} {kind} {said.get('code', 'null')}"
 
 
 class TestMetrics:
