@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from inference.engine import Engine
-from tests.inference.engine.driving import quick_engine, true_engine
+from tests.inference.engine.driving import CONTEXT, QUICK, SHORT_GRID, model_over, quick_engine, true_engine
 from tests.inference.engine.invariants import assert_sound
 
 
@@ -27,6 +27,13 @@ def engine() -> Iterator[Engine]:
 def scoring_engine() -> Iterator[Engine]:
     """With memory of fixed size and a window, and two buckets."""
     yield from given_back(quick_engine("ssd and window"))
+
+
+@pytest.fixture(scope="session")
+def bfloat_engine() -> Engine:
+    """That computes in bfloat16."""
+    model = model_over("ssd and window")
+    return Engine(model, slots=2, context=CONTEXT, grid=SHORT_GRID, dtype="bfloat16", compiler_options=QUICK)
 
 
 @pytest.fixture

@@ -25,5 +25,5 @@ def assert_sound(engine: Engine) -> None:
             assert slot.position < len(slot.prompt)
             assert np.sum(seen[slot.number] >> 1) == 0
         if slot.phase is Phase.ANSWERING:
-            assert len(slot.prompt) <= slot.position < engine.limits.context
+            assert len(slot.prompt) <= slot.position <= engine.limits.context
             assert np.sum(seen[slot.number] >> 1) == slot.position - len(slot.prompt) + 1

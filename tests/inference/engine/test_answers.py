@@ -17,6 +17,7 @@ from tests.inference.engine.driving import (
     CONTEXT,
     GRID,
     PATTERNS,
+    QUICK,
     VOCABULARY,
     answer,
     ids,
@@ -28,15 +29,15 @@ from tests.inference.engine.driving import (
 from training.model.decoding import init_state, prefill_all, step
 
 TOKENS = 6
-LENGTHS = (1, 63, 64, 65, GRID - 1, GRID, GRID + 1, 2 * GRID, 2 * GRID + 63)
+LENGTHS = (1, 63, 64, 65, GRID - 1, GRID, GRID + 1, 2 * GRID, CONTEXT - TOKENS)
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 ALL = SamplingParameters(temperature=0, logprobs=20)
 
 
 @cache
 def plain_loop() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The functions of the model, compiled once for the longest prompt."""
-    return jax.jit(prefill_all), jax.jit(step)
+    """The functions of the model, compiled once for the longest prompt that there can be."""
+    return jax.jit(prefill_all, compiler_options=QUICK), jax.jit(step, compiler_options=QUICK)
 
 
 def looped(pattern: str, prompt: list[int], tokens: int) -> tuple[list[int], np.ndarray, np.ndarray]:
@@ -44,7 +45,7 @@ def looped(pattern: str, prompt: list[int], tokens: int) -> tuple[list[int], np.
     model = model_over(pattern)
     read_all, go_on = plain_loop()
     state = init_state(model, 1, context=CONTEXT)
-    padded = jnp.zeros((1, max(LENGTHS)), jnp.int32).at[0, : len(prompt)].set(jnp.asarray(prompt))
+    padded = jnp.zeros((1, CONTEXT), jnp.int32).at[0, : len(prompt)].set(jnp.asarray(prompt))
     logits, state = read_all(model, padded, jnp.asarray([len(prompt)]), None, state)
     of_prompt = np.asarray(jax.nn.log_softmax(logits[0]))[: len(prompt)]
     chosen, behind, logits = [], [], logits[:, len(prompt) - 1]
@@ -68,7 +69,7 @@ def test_the_likeliest_tokens_and_their_log_probabilities(pattern: str, length: 
         np.testing.assert_allclose([logprobs[token] for token, _ in choice.top], [v for _, v in choice.top], **CLOSE)
 
 
-@pytest.mark.parametrize("length", [1, 2, GRID, GRID + 1, 2 * GRID + 63])
+@pytest.mark.parametrize("length", [1, 2, GRID, GRID + 1, CONTEXT])
 def test_a_scored_prompt_has_the_log_probability_of_every_token_but_the_first(
     length: int, scoring_engine: Engine
 ) -> None:
@@ -143,3 +144,16 @@ def test_fixed_memory_is_as_large_for_any_context_and_a_cache_is_not() -> None:
 def test_sizes_that_make_no_engine(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Engine(model_over("softmax"), **{"slots": 1, "context": 100, "grid": 64, **sizes})
+
+
+def test_in_bfloat16_the_memory_stays_fp32(bfloat_engine: Engine) -> None:
+    prompt = prompt_of(70)
+    got = answer(bfloat_engine, prompt, ALL)
+    wanted = answer(quick_engine("ssd and window"), prompt, ALL, tokens=1)[0]
+    assert got[0].logprob == pytest.approx(dict(wanted.top)[got[0].token], abs=0.05)
+    bfloat_engine.admit(1, ALL, prompt=prompt, start=None)
+    bfloat_engine.prefill(1)
+    kept = bfloat_engine.snapshot(1)
+    bfloat_engine.release(1)
+    assert [array.dtype.name for array in kept.arrays] == ["int32", "float32", *["bfloat16"] * 5]
+    assert answer(bfloat_engine, prompt, ALL, slot=2, start=kept) == got

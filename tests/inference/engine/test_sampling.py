@@ -14,7 +14,7 @@ from inference.engine import Engine
 from inference.sampling import NO_TOKEN, Chosen, choose, scores
 from inference.sampling_parameters import SamplingParameters
 from inference.sampling_table import SamplingTable
-from tests.inference.engine.driving import SHORT_GRID, VOCABULARY, answer, ids, prompt_of
+from tests.inference.engine.driving import QUICK, SHORT_GRID, VOCABULARY, answer, ids, prompt_of
 from tests.inference.engine.reference_sampling import adjusted, drawn, probabilities, uniform
 
 SIZE = 300
@@ -22,7 +22,7 @@ SIZE = 300
 ROWS = 64
 PROMPT = (3, 5, 5, 250)
 SO_FAR = (5, 7, 7, 7, 299)
-_choose = jax.jit(choose)
+_choose = jax.jit(choose, compiler_options=QUICK)
 
 
 def chosen(

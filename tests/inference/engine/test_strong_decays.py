@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -52,7 +53,7 @@ def engine(model: LanguageModel) -> Engine:
 def token_by_token(model: LanguageModel) -> Any:
     """The state and the logits behind the first tokens of a text."""
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def read(tokens: jax.Array, length: jax.Array) -> Any:
         def one(carried: Any, now: Any) -> Any:
             state, logits = carried
