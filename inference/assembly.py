@@ -55,7 +55,7 @@ def assemble(settings: Settings, tell: Callable[[Event], None], say: Callable[[s
         local.folder,
         local.style,
         dtype=None if settings.dtype == "as-stored" else settings.dtype,
-        verify=settings.verify and local.kind is not SourceKind.DOWNLOAD,
+        verify=settings.verify,  # a download too: that of an earlier start may not have been held against its digests
         progress=_Spaced(say, _load_progress),
     )
     for warning in loaded.warnings:
@@ -146,6 +146,8 @@ def _compiled(loaded: LoadedModel, settings: Settings, say: Callable[[str], None
         f"{_size(engine.limits.state_bytes)}, and one that is never answered from), kept states up to "
         f"{_size(settings.cache_memory)} of the host"
     )
+    if (devices := len(jax.local_devices())) > 1:
+        say(f"warning: {devices} devices are here, and a server works on one: start one for each, on other ports")
     began = time.perf_counter()
     engine.compile()
     seconds = time.perf_counter() - began
@@ -154,7 +156,9 @@ def _compiled(loaded: LoadedModel, settings: Settings, say: Callable[[str], None
 
 
 def _served(loaded: LoadedModel, local: LocalModel, settings: Settings) -> ServedModel:
-    identity = hashlib.sha256(f"{loaded.fingerprint} {version()}".encode()).hexdigest()
+    # With another number of slots the last bits of a logit may be others, and so may the token of a seed.
+    said = f"{loaded.fingerprint} {version()} {settings.slots} {settings.grid}"
+    identity = hashlib.sha256(said.encode()).hexdigest()
     return ServedModel(
         name=settings.served_name,
         tokenizer=loaded.tokenizer,

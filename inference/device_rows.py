@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any, Final, final
 
 import jax
@@ -72,11 +73,11 @@ class DeviceRows:
         return self._compiled.count
 
     def compile(self) -> None:
-        """Compile all but `score`."""
+        """Compile every program."""
         for name in ONCE:
             self._program(name)
-        for bucket in self.buckets:
-            self._program("prefill", bucket)
+        for name, bucket in product(("prefill", "score"), self.buckets):
+            self._program(name, bucket)
 
     def renew(self) -> None:
         """Make the pool anew: every row is empty."""

@@ -88,7 +88,7 @@ class Engine(AbstractEngine):
 
     @property
     def compilations(self) -> int:
-        """Programs that were compiled so far. After `compile`, only scores of a prompt add to it, once a bucket."""
+        """Programs that were compiled so far; `compile` leaves none for later."""
         return self._device.compilations
 
     @property

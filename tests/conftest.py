@@ -1,4 +1,7 @@
-"""For every test: what the machine, the shell and the runner would bring along is taken away."""
+"""For every test: what the machine, the shell and the runner would bring along is taken away.
+
+And, before anything imports jax or training: eight CPU devices, and annotations of shapes that are held.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,11 @@ import os
 import signal
 
 from hypothesis import settings
+from jaxtyping import install_import_hook
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+install_import_hook(["training.mixers", "training.model", "training.optim"], "beartype.beartype")
 
 settings.register_profile("spotrail", deadline=None)  # a busy machine takes its time over one example
 settings.load_profile("spotrail")

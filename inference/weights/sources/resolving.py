@@ -89,7 +89,7 @@ def disk_style() -> ReadingStyle:
     return ReadingStyle(
         workers=min(_MOST_READERS, 2 * (os.cpu_count() or 1)),
         read_bytes=16 * MIB,
-        stretch_bytes=16 * MIB,
+        stretch_bytes=64 * MIB,
         in_flight_bytes=1024 * MIB,
     )
 

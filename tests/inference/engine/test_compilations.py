@@ -46,6 +46,9 @@ def test_no_length_is_compiled_for_itself(compiled: list[str]) -> None:
     kept = engine.snapshot(1)
     engine.release(1)
     answer(engine, prompt_of(SHORT_GRID + 1), start=kept, tokens=2)
+    engine.admit(1, asking, prompt=prompt_of(SHORT_GRID + 1), start=None)
+    engine.prefill(1, scored=True)
+    engine.release(1)
     assert engine.compilations == before
     assert len(compiled) == known
 
@@ -53,8 +56,8 @@ def test_no_length_is_compiled_for_itself(compiled: list[str]) -> None:
 def test_compile_makes_one_program_a_bucket_and_one_of_each_other() -> None:
     engine = true_engine()
     engine.compile()
-    # decode, prefill of 64; the pool, and what clears, marks, writes and reads a row.
-    assert engine.compilations == 2 + 5
+    # decode, prefill and score of 64; the pool, and what clears, marks, writes and reads a row.
+    assert engine.compilations == 3 + 5
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,8 @@ def test_the_model_is_mounted_read_only_and_served(machine: Any, worker: WorkerS
     assert mount in machine.calls
     assert not any(call.startswith("mkfs") for call in machine.calls)
     machine.run(program(machine, "worker"))
-    assert machine.calls[-1].endswith(f"{IMAGE} --weights /mnt/model --source disk --port 8000 --drain-timeout 22")
+    told = "--weights /mnt/model --source disk --port 8000 --model-name llama --drain-timeout 20"
+    assert machine.calls[-1].endswith(f"{IMAGE} {told}")
     assert "/var/cache/spotrail:/var/cache/spotrail " in machine.calls[-1]
     assert f"--volume {machine.root}/mnt/model:/mnt/model:ro" in machine.calls[-1]
 
