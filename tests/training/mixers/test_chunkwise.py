@@ -107,6 +107,15 @@ def test_every_strength_of_decay(g: float) -> None:
     close(computed(32, jnp.float32, given, segments), exactly(given, segments), 2e-6)
 
 
+def test_the_slopes_of_strong_decays_are_as_small_as_they_are() -> None:
+    """exp(-20) is 2e-9: what a token sees of itself is 1e9 times as large, and leaves no rounding in the slopes."""
+    given, segments = inputs(65, -20.0), segments_of(65, "several")
+    _, (*_, got, _) = computed(32, jnp.float32, given, segments)
+    _, (*_, wanted, _) = exactly(given, segments)
+    assert 0 < np.abs(wanted).max() < 1e-6
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("chunk", [1, 24, 128])
 def test_chunks_that_do_not_divide(chunk: int) -> None:
     given = inputs(65)
@@ -138,13 +147,12 @@ def test_bf16_operands_add_up_in_fp32() -> None:
     rounded = given._replace(
         **{name: np.asarray(jnp.asarray(getattr(given, name), jnp.bfloat16), float) for name in "qkv"}
     )
-    q, k, v = (jnp.asarray(each, jnp.bfloat16) for each in rounded[:3])
-    form = jax.jit(functools.partial(chunkwise, chunk=16), compiler_options=QUICKLY)
-    out, state = form(q, k, v, jnp.asarray(given.g, jnp.float32), state=jnp.asarray(given.state, jnp.float32))
-    assert (out.dtype, state.dtype) == (jnp.float32, jnp.float32)
-    (wanted, after), _ = exactly(rounded, None)
-    np.testing.assert_allclose(out, wanted, atol=0.01 * np.abs(wanted).max())
-    np.testing.assert_allclose(state, after, atol=0.01 * np.abs(after).max())
+    narrow = (jnp.asarray(each, jnp.bfloat16) for each in rounded[:3])
+    slopes, outputs = compiled(16)(*narrow, *(jnp.asarray(each, jnp.float32) for each in rounded[3:]), None)
+    assert [each.dtype for each in outputs] == [jnp.float32] * 2
+    assert [each.dtype for each in slopes] == [jnp.bfloat16] * 3 + [jnp.float32] * 2
+    for one, other in zip((*outputs, *slopes), (each for part in exactly(rounded, None) for each in part), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=0.01 * np.abs(other).max())
 
 
 def test_a_decay_of_minus_infinity_forgets_everything() -> None:
