@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 USABLE := 'import pip, sys; sys.exit(sys.version_info < (3, 11))'
 
-.PHONY: demo test engine lint format bench train-demo
+.PHONY: demo test engine lint format bench train-demo serve-demo
 .DEFAULT_GOAL := demo
 
 demo: .venv/.ready
@@ -13,11 +13,16 @@ demo: .venv/.ready
 test: .venv/.ready
 	$(BIN)/pytest -n auto --dist loadfile -q --ignore tests/engine
 
+data/shakespeare/MANIFEST.json: | .venv/.ready
+	@$(BIN)/python -m training prepare --corpus shakespeare --out data/shakespeare --vocab-size 2048 --sequence-length 128
+
 # Three minutes: Shakespeare is fetched once, and a small model learns to write like him. Run it again to see it resume.
-train-demo: .venv/.ready
-	@test -e data/shakespeare/MANIFEST.json || \
-	  $(BIN)/python -m training prepare --corpus shakespeare --out data/shakespeare --vocab-size 2048 --sequence-length 128
+train-demo: data/shakespeare/MANIFEST.json
 	@$(BIN)/python -m training --config training/configs/demo.yaml
+
+# Serves the model of train-demo, or one that a minute of training makes, and asks it with OpenAI's client.
+serve-demo: data/shakespeare/MANIFEST.json
+	@$(BIN)/python -m tests.serving_demo
 
 # Under Pulumi's own engine. Its CLI is built once from its Go module where the PATH has none, which takes minutes.
 engine: .venv/.ready
@@ -38,6 +43,10 @@ bench: .venv/.ready
 	$(BIN)/python -m tests.bench.mixers
 	$(BIN)/python -m tests.bench.loader --tokens 10000000
 	$(BIN)/python -m tests.bench.kills
+	$(BIN)/python -m tests.bench.weights
+	$(BIN)/python -m tests.bench.scheduler
+	$(BIN)/python -m tests.bench.serving
+	$(BIN)/python -m tests.bench.long_context
 
 # A .venv that uv made gets pip; one that was left half-made, or has an older Python, is made again.
 # --inexact keeps pip and uv themselves, which the lock does not list. Bytecode is compiled once here, because the

@@ -3,7 +3,7 @@
 Every run is `python -m training --config CONFIG` with another optimizer, learning rate or seed, in a folder of its own
 under FOLDER; what has been run is not run again, and what was stopped goes on. First each optimizer is run at every
 rate with seed 0; then at the rate whose last loss on the validation text was least, with the other seeds. Printed are
-all last losses, and those of the seeds at the best rate; the plot has their curves, by step and by time.
+all last losses, and those of the seeds at the best rate; the plot has their curves.
 
 A best rate at the end of the range is said to be so: it may lie beyond. `--jobs` runs go side by side, on one core
 each; the time of a step is then that of one core.
@@ -146,25 +146,21 @@ def report(search: Mapping[Trial, Curve], best: Mapping[str, Trial], at_best: Ma
 
 
 def draw(curves: Mapping[Trial, Curve], file: Path) -> None:
-    """The validation loss of every curve, by step and by the time of its steps."""
+    """The validation loss of every curve, by step."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "spotrail", "font.size": 9})
     from matplotlib import pyplot as plt
 
-    figure, (by_step, by_time) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+    figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
     colours = {"adamw": "#7a5195", "kron": "#ef5675"}
     for trial, curve in curves.items():
         label = f"{trial.optimizer}, rate {trial.rate:g}" if trial.seed == 0 else None
-        style = {"color": colours[trial.optimizer], "alpha": 0.9, "linewidth": 1.2}
-        by_step.plot(curve.steps, curve.losses, label=label, **style)
-        by_time.plot([step * curve.step_seconds for step in curve.steps], curve.losses, **style)
-    by_step.set(xlabel="step", ylabel="validation loss, nats a token")
-    by_time.set(xlabel="seconds of steps on this machine")
-    for axis in (by_step, by_time):
-        axis.grid(alpha=0.3)
-    by_step.legend(frameon=False)
+        axis.plot(curve.steps, curve.losses, label=label, color=colours[trial.optimizer], alpha=0.9, linewidth=1.2)
+    axis.set(xlabel="step", ylabel="validation loss, nats a token")
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False)
     figure.savefig(file, metadata={"Date": None})
 
 

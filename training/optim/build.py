@@ -23,8 +23,8 @@ from training.optim.trained import trained_in_fp32
 OptimConfig = KronConfig | AdamWConfig | MuonConfig
 """The method; its field `type` is its name in a configuration."""
 
-PEAKS: Final[Mapping[str, float]] = MappingProxyType({"kron": 4e-3, "adamw": 4e-3, "muon": 4e-3})
-"""Peak learning rates to begin with; none of them has been tuned at length."""
+PEAKS: Final[Mapping[str, float]] = MappingProxyType({"kron": 4e-3, "adamw": 8e-3, "muon": 4e-3})
+"""Peak learning rates to begin with: of Kron and AdamW the best of five on a small model (docs/experiments.md)."""
 
 
 def build_optimizer(
