@@ -79,7 +79,9 @@ def _parsed(words: Sequence[str], place: str) -> Key:
     if len(words) > 2:
         raise ServingError(f"{place}: has {len(words)} words; a line is KEY or TENANT KEY")
     key = words[-1]
-    if len(key) < SHORTEST or not _KEY.fullmatch(key):
+    if not _KEY.fullmatch(key):
+        raise ServingError(f"{place}: the key has a control character; it is of letters, digits and signs")
+    if len(key) < SHORTEST:
         raise ServingError(
             f"{place}: the key has {len(key)} characters; it has at least {SHORTEST}. "
             'One is made by: python -c "import secrets; print(secrets.token_urlsafe(32))"'
@@ -88,7 +90,10 @@ def _parsed(words: Sequence[str], place: str) -> Key:
     if len(words) == 1:
         return Key(tenant=f"key-{digest.hex()[:12]}", digest=digest)
     if not _NAME.fullmatch(words[0]):
-        raise ServingError(f"{place}: the tenant {words[0][:80]!r} is no name of letters, digits, '.', '_' and '-'")
+        # What stands there is not shown: where the two are in the other order, it is the key.
+        raise ServingError(
+            f"{place}: the tenant, the first of the two words, is no name of up to 64 letters, digits, '.', '_' and '-'"
+        )
     return Key(tenant=words[0], digest=digest)
 
 
