@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NoReturn, final
 
@@ -19,7 +20,7 @@ GIB: Final = 1 << 30
 SOURCES: Final = ("auto", "disk", "fuse", "download")
 DTYPES: Final = ("as-stored", "bfloat16", "float32")
 _UNITS: Final = {"": 1, "b": 1, "kib": KIB, "mib": MIB, "gib": GIB, "tib": 1 << 40}
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) *([a-z]*)", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) *([a-z]*)", re.IGNORECASE | re.ASCII)
 _CHOICE: Final = re.compile(r".*invalid choice: '(.*)' \(choose from (.*)\)")
 _EPILOG: Final = """examples:
   python -m inference --weights ./export --port 8000
@@ -127,7 +128,7 @@ def bytes_of(text: str) -> int:
     factor = _UNITS.get(said[2].lower()) if said else None
     if said is None or factor is None:
         raise ServingError(f"{text!r} is no size; give bytes, or a number with KiB, MiB, GiB or TiB, as in 4GiB")
-    return int(float(said[1]) * factor)
+    return int(Decimal(said[1]) * factor)
 
 
 def _within(option: str, value: float, least: float, most: float) -> None:
@@ -169,7 +170,10 @@ def _size(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return value

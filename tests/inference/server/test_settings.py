@@ -65,6 +65,10 @@ def test_every_option() -> None:
         ("--weights m --context 1", r"--context is 1; it is 2 to"),
         ("--weights m --cache-memory lots", r"'lots' is no size; give bytes, or a number with KiB"),
         ("--weights m --cache-memory 4GB", r"'4GB' is no size"),
+        ("--weights m --cache-memory \u0661GiB", r"'\u0661GiB' is no size"),
+        (f"--weights m --cache-memory {'9' * 400}", r"'9+' is no size"),
+        (f"--weights m --cache-memory {'9' * 20}TiB", r"--cache-memory is .*; it is 0 to"),
+        ("--weights m --drain-timeout soon", r"argument --drain-timeout: 'soon' is no number of seconds"),
         ("--weights m --drain-timeout nan", r"argument --drain-timeout: 'nan' is no number of seconds"),
         ("--weights m --drain-timeout -1", r"--drain-timeout is -1; it is 0 to 86400"),
         ("--weights m --model-name a\u00a0b", r"--model-name is .*without a space"),
@@ -84,6 +88,7 @@ def test_what_is_refused(line: str, match: str) -> None:
         ("512MiB", 512 * MIB),
         ("4 GiB", 4 * GIB),
         ("1.5gib", 3 * GIB // 2),
+        ("9007199254740993", 2**53 + 1),
         ("2TiB", 2048 * GIB),
     ],
 )
