@@ -48,7 +48,7 @@ _EXHAUSTED: Final = "RESOURCE_EXHAUSTED"
 def assemble(settings: Settings, tell: Callable[[Event], None], say: Callable[[str], None]) -> Assembled:
     """An engine of these settings. Raises ServingError, TrainingError, and AssemblyError where a bucket fails."""
     if settings.compile_cache is not None:
-        _keep_programs(settings.compile_cache.expanduser())
+        _keep_programs(settings.compile_cache)
     tell(Event.WEIGHTS)
     local = _resolved(settings, say)
     loaded = load_model(
@@ -119,7 +119,7 @@ def _resolved(settings: Settings, say: Callable[[str], None]) -> LocalModel:
         local = resolve(
             settings.weights,
             SourceKind(settings.source),
-            cache=settings.weights_cache.expanduser(),
+            cache=settings.weights_cache,
             progress=_Spaced(say, str),
             verify=settings.verify,
         )
@@ -181,7 +181,10 @@ def _size(count: int) -> str:
 def _keep_programs(folder: Path) -> None:
     """Let JAX find compiled programs of earlier starts, and keep those of this one, however fast they were."""
     try:
+        folder = folder.expanduser()
         folder.mkdir(parents=True, exist_ok=True)
+    except RuntimeError:
+        raise ServingError(f"--compile-cache {folder}: this user has no home; name a folder without ~") from None
     except OSError as error:
         raise ServingError(f"--compile-cache {folder}: {error.strerror or error}") from None
     if not os.access(folder, os.W_OK):

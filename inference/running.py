@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import sys
@@ -54,9 +55,11 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise ServingError(
-            f"--host {host} --port {port}: {error.strerror or error}; is another server there?"
-        ) from None
+        taken = error.errno == errno.EADDRINUSE
+        hint = "is another server there?" if taken else "name an address of this machine, as 127.0.0.1, 0.0.0.0 or ::1"
+        # Python appends the address, which is there already.
+        reason = (error.strerror or str(error)).partition(" (while")[0]
+        raise ServingError(f"--host {host} --port {port}: {reason}; {hint}") from None
 
 
 def say(text: str) -> None:
