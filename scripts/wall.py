@@ -160,7 +160,11 @@ def _measured(text: str, batch: int, context: int) -> tuple[Decimal, int, int]:
     rate, *rest = text.split("@")
     if len(rest) > 2:
         raise click.BadParameter(f"{text!r} has more than a rate, a batch and a context", param_hint="--measured")
-    found = Amount().convert(rate, None, None)
+    try:
+        found = Amount().convert(rate, None, None)
+    except click.BadParameter as error:
+        error.param_hint = "--measured"
+        raise
     one = _of("--measured", count, rest[0]) if rest else batch
     return found, one, _of("--measured", tokens, rest[1]) if len(rest) > 1 else context
 

@@ -43,7 +43,7 @@ def count(text: str) -> int:
     unit = found and _COUNTS.get(found["unit"].lower())
     value = Fraction(Decimal(found["number"])) * unit if found and unit else Fraction(0)
     if value.denominator != 1 or not 1 <= value <= 10**15:
-        raise InputError(f"{text!r} is no count; write 1300000000, 1.3e9 or 1.3B")
+        raise InputError(f"{text!r} is no count, a whole number of at least 1; write 64, 1.3e9 or 1.3B")
     return int(value)
 
 

@@ -67,9 +67,10 @@ def _terms(plan: Plan) -> str:
 def _answers(plan: Plan) -> Iterator[str]:
     cheapest, fastest, known = plan.cheapest, plan.fastest, plan.cheapest_known
     if cheapest is None:
-        lacking = " and ".join(way.source.title for way in plan.ways if not way.complete)
+        lacking = [way.source.title for way in plan.ways if not way.complete]
+        lack = "lacks a price" if len(lacking) == 1 else "lack prices"
         others = f"; of the others {known.source.title} is: {_cost(known, plan)}, {_time(known)}" if known else ""
-        yield f"Which is cheapest cannot be said, {lacking} lacks a price{others}"
+        yield f"Which is cheapest cannot be said, {' and '.join(lacking)} {lack}{others}"
     elif cheapest is fastest:
         title = f"{cheapest.source.title} is cheapest and fastest"
         yield f"{title}: {_cost(cheapest, plan)}, {_time(cheapest)} a cold start"

@@ -173,6 +173,11 @@ def test_a_plan_without_a_price_says_which(plan_of: PlanOf) -> None:
     assert "total at least" in said
 
 
+def test_a_plan_without_two_prices_says_so_of_both(plan_of: PlanOf) -> None:
+    said = words(weights_report(plan_of(left_out=["disk.hyperdisk-ml.throughput", "storage.standard.class-b"])))
+    assert re.search(r"Which is cheapest cannot be said, Hyperdisk ML and .* lack prices", said)
+
+
 def test_a_throughput_that_was_given_is_set_beside_the_best(plan_of: PlanOf) -> None:
     said = words(weights_report(plan_of(throughput=400)))
     assert re.search(r"The volume has 400 MiB/s, and 2,\d+ would be the cheapest", said)
