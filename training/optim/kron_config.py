@@ -113,9 +113,8 @@ class KronConfig:
     """How factors are stored."""
     precision: Precision = Precision.HIGHEST
     """Of the matrix products."""
-    chunk_rows: int = 6
-    """Blocks computed at once: few on a CPU, whose cache then holds their temporaries, but more than two, or it keeps
-    to one core; hundreds on an accelerator."""
+    chunk_rows: int = 4
+    """Blocks computed at once: few on a CPU, whose cache then holds their temporaries; hundreds on an accelerator."""
     lanes: int = 8
     """Over how many devices a stack of blocks may be sharded. It settles the order of the rotation, which so does not
     depend on the mesh."""
