@@ -1,9 +1,10 @@
 """An HTTP/1.1 connection that does not wait for ever, and that an answer can drop.
 
-uvicorn's own, with three things added. A client that has opened a connection and sends no whole head of a request is
+uvicorn's own, with four things added. A client that has opened a connection and sends no whole head of a request is
 left. One that sends the next request before it has the answer to this one is still watched, so that its leaving is seen
-(uvicorn would stop reading). And what answers can drop the connection at once, with all that is still to be sent:
-closing one whose client takes nothing would wait for that client.
+(uvicorn would stop reading). What is no HTTP is told so in the shape of every error. And what answers can drop the
+connection at once, with all that is still to be sent: closing one whose client takes nothing would wait for that
+client.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import socket
 import struct
 from typing import Any, Final, cast, final
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
+
+from inference.protocol.errors import no_http
 
 MOST_AHEAD: Final = 64 << 10
 """Bytes that a client may send before it has the answer to what it sent."""
@@ -72,6 +76,22 @@ class Connection(H11Protocol):
             self.abort()
         elif ahead:
             self.flow.resume_reading()
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP: told as every other error is, where nothing was answered yet, and the end.
+
+        uvicorn would answer a second time, which is an exception and its traceback, made by whoever likes to.
+        """
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = no_http().body()
+            headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+            for event in (
+                h11.Response(status_code=400, headers=[*headers.items()], reason=b"Bad Request"),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def abort(self) -> None:
         """Drop the connection, with whatever is still to be sent, also by the system: it would go on for minutes."""

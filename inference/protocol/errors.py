@@ -101,6 +101,11 @@ def invalid_api_key() -> ApiError:
     return ApiError(401, message, code="invalid_api_key")
 
 
+def no_http() -> ApiError:
+    """400: what came cannot be read as a request, and nor can what comes behind it."""
+    return ApiError(400, "This is no request of HTTP/1.1; the connection is closed", code="invalid_http")
+
+
 def no_such_route(method: str, path: str) -> ApiError:
     """404: nothing is served there."""
     return ApiError(404, f"There is no {echo(method)} {echo(path)} here", code="unknown_url")

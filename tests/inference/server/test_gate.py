@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,6 +50,26 @@ def test_nothing_is_told_without_a_key(guarded: Served, path: str, header: str |
         "param": None,
         "code": "invalid_api_key",
     }
+
+
+def test_what_is_no_http_behind_an_answer_ends_the_connection_and_nothing_else(
+    guarded: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The rest of a body that was refused unread."""
+    with raw(guarded) as plain:
+        plain.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert plain.recv(1 << 16).startswith(b"HTTP/1.1 401 Unauthorized\r\n")
+        plain.sendall(b"no length of a chunk\r\n")
+        assert b"HTTP/1.1" not in _all(plain)
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
+def _all(plain: socket.socket) -> bytes:
+    """What comes until the server closes."""
+    heard = b""
+    while part := plain.recv(1 << 16):
+        heard += part
+    return heard
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/health", "/startupz", "/version", "/metrics"])
@@ -224,16 +245,24 @@ def test_other_content_types_are_400(served: Served, kind: str) -> None:
         b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
         b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # TLS
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",  # TLS
     ],
-    ids=["words", "no host", "negative", "two lengths", "bad chunk", "long", "tls"],
+    ids=["words", "no host", "negative", "two lengths", "bad chunk", "tls"],
 )
-def test_what_is_no_http_is_400_or_nothing(served: Served, sent: bytes) -> None:
+def test_what_is_no_http_is_told_so(served: Served, sent: bytes) -> None:
     with raw(served) as plain:
-        plain.sendall(sent + b"\r\n\r\n")
-        heard = plain.recv(4096)
-    assert heard[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 404")
+        plain.sendall(sent)
+        head, _, body = _all(plain).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert json.loads(body)["error"]["code"] == "invalid_http"
+    with served.client() as http:
+        assert http.get("/livez").status_code == 200
+
+
+def test_a_long_address_is_refused(served: Served) -> None:
+    with raw(served) as plain:
+        plain.sendall(b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert plain.recv(4096)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 404")
     with served.client() as http:
         assert http.get("/livez").status_code == 200
 
