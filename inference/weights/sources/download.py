@@ -236,6 +236,8 @@ def _no_model(bucket: Bucket, address: Address) -> ServingError:
     for prefix in dict.fromkeys((address.start, _above(address.prefix), "")):
         page = bucket.list(prefix, "/")
         names = [*page.folders, *(each.name for each in page.objects if each.name != prefix)]
+        if address.prefix in names:
+            return ServingError(f"{address}: is a file; name the folder of the model, gs://{address.bucket}/{prefix}")
         if names:
             there = ", ".join(f"gs://{address.bucket}/{name}" for name in names[:_SHOWN])
             close = difflib.get_close_matches(address.start or "-", names, 1)
