@@ -133,7 +133,8 @@ def bytes_of(text: str) -> int:
 
 def _within(option: str, value: float, least: float, most: float) -> None:
     if not least <= value <= most:  # not a number is in no range
-        raise ServingError(f"{option} is {value:g}; it is {least:g} to {most:g}")
+        said, low, high = (str(each) if isinstance(each, int) else f"{each:g}" for each in (value, least, most))
+        raise ServingError(f"{option} is {said}; it is {low} to {high}")
 
 
 class _Parser(argparse.ArgumentParser):

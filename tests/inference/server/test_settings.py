@@ -72,7 +72,7 @@ def test_every_option() -> None:
         ("--weights m --drain-timeout nan", r"argument --drain-timeout: 'nan' is no number of seconds"),
         ("--weights m --drain-timeout -1", r"--drain-timeout is -1; it is 0 to 86400"),
         ("--weights m --model-name a\u00a0b", r"--model-name is .*without a space"),
-        ("--weights m --max-body 1", r"--max-body is 1; it is 1024 to"),
+        ("--weights m --max-body 1", r"--max-body is 1; it is 1024 to 1073741824$"),
     ],
 )
 def test_what_is_refused(line: str, match: str) -> None:
