@@ -216,9 +216,10 @@ def first_token(address: str, prompt: Sequence[int]) -> float:
     began = time.perf_counter()
     with httpx.stream("POST", f"{address}/v1/completions", json=completion(prompt, 2) | {"stream": True}) as answer:
         answer.raise_for_status()
-        next(part for part in answer.iter_raw() if part.startswith(b"data:"))
+        parts = answer.iter_raw()
+        next(part for part in parts if part.startswith(b"data:"))
         seconds = time.perf_counter() - began
-        for _ in answer.iter_raw():
+        for _ in parts:
             pass
     return seconds
 
