@@ -14,8 +14,8 @@ from inference.exit_codes import ExitCode
 from inference.settings import Settings, parse
 
 if TYPE_CHECKING:
-    from inference.lifecycle import Event
-    from inference.service import Assembled
+    from inference.http.lifecycle import Event
+    from inference.http.service import Assembled
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -42,9 +42,9 @@ def _serve(settings: Settings) -> int:
     import asyncio
     import logging
 
-    from inference.authentication import Keys, read_keys
-    from inference.lifecycle import Event
-    from inference.running import Running, listen, say
+    from inference.http.authentication import Keys, read_keys
+    from inference.http.lifecycle import Event
+    from inference.http.running import Running, listen, say
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%H:%M:%S")
     keys = Keys() if settings.api_key_file is None else read_keys(settings.api_key_file)

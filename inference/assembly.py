@@ -17,16 +17,16 @@ from typing import Final, Generic, TypeVar, final
 
 import jax
 
-from inference.abstract_engine import AbstractEngine
-from inference.engine import Engine
+from inference.engine.abstract_engine import AbstractEngine
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.engine.slots import FaultySlotsError
 from inference.errors import ServingError
-from inference.lifecycle import Event
-from inference.metrics import Reading
+from inference.http.lifecycle import Event
+from inference.http.metrics import Reading
+from inference.http.service import Assembled, AssemblyError
 from inference.protocol.served_model import ServedModel
-from inference.sampling_parameters import SamplingParameters
-from inference.service import Assembled, AssemblyError
 from inference.settings import GIB, KIB, MIB, Settings
-from inference.slots import FaultySlotsError
 from inference.version import version
 from inference.weights.loading import LoadedModel, load_model
 from inference.weights.progress import LoadReport, Progress

@@ -24,9 +24,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
-from inference.abstract_engine import AbstractEngine, Choice, Limits, Prefilled, SlotError, Snapshot
-from inference.sampling_parameters import SamplingParameters
-from inference.slots import FaultySlotsError
+from inference.engine.abstract_engine import AbstractEngine, Choice, Limits, Prefilled, SlotError, Snapshot
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.engine.slots import FaultySlotsError
 
 _PRIME: Final = 2**31 - 1
 _FACTOR: Final = 1001  # over the usual vocabularies of tests, so that texts which differ little differ in their state

@@ -7,11 +7,11 @@ from typing import Any, Final, final
 
 import orjson
 
-from inference.generation import Reason
 from inference.protocol.errors import ApiError, cut_off, failed
 from inference.protocol.logprobs import chat_logprobs, completion_logprobs
 from inference.protocol.order import Kind, Order
 from inference.protocol.usage import usage_of
+from inference.scheduling.generation import Reason
 from inference.text.answer import Delta, End, TokenText
 
 FINISH_REASONS: Final[Mapping[Reason, str]] = {Reason.STOP: "stop", Reason.LENGTH: "length"}

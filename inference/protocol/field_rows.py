@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from inference.engine.sampling_parameters import MOST_LOGPROBS
 from inference.protocol.fields import Decision, Endpoint, Field, JsonType
-from inference.sampling_parameters import MOST_LOGPROBS
 
 MOST_CHOICES: Final = 16
 """Answers to one prompt, at most."""

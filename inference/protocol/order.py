@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from inference.generation import Generation
 from inference.protocol.served_model import ServedModel
+from inference.scheduling.generation import Generation
 from inference.text.answer import Answer, Delta, TextOptions
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from inference.generation import Generation
 from inference.protocol.errors import invalid
 from inference.protocol.field_rows import LONGEST_SALT
 from inference.protocol.order import Arrival, Kind, Order
@@ -14,6 +13,7 @@ from inference.protocol.sampling import sampling_parameters
 from inference.protocol.served_model import ServedModel
 from inference.protocol.stopping import max_tokens, min_tokens, stop_strings, stop_tokens
 from inference.protocol.stream_options import stream_options
+from inference.scheduling.generation import Generation
 from inference.text.answer import TextOptions
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from inference.engine.sampling_parameters import SamplingParameters
 from inference.protocol.errors import echo, invalid
 from inference.protocol.fields import JsonType
 from inference.protocol.order import Arrival
 from inference.protocol.served_model import ServedModel
-from inference.sampling_parameters import SamplingParameters
 
 _SEEDS: Final = 2**63
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from inference.abstract_engine import Choice
-from inference.generation import AbstractListener, Ended, Generation, Reason
+from inference.engine.abstract_engine import Choice
+from inference.scheduling.generation import AbstractListener, Ended, Generation, Reason
 from inference.text.stops import StopMatcher, StopStrings
 from inference.text.vocabulary import Vocabulary
 

@@ -31,9 +31,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from inference.abstract_engine import Choice
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.abstract_engine import Choice
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
 from tests.bench.peers.recurrence_fp64 import Oracle
 from training.mixers.ssd import Ssd, SsdConfig
 from training.model.config import ModelConfig

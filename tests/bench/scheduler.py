@@ -13,11 +13,11 @@ import argparse
 import statistics
 import time
 
-from inference.abstract_engine import Choice
-from inference.generation import AbstractListener, Ended, Generation
-from inference.sampling_parameters import SamplingParameters
-from inference.scheduler import Scheduler
-from inference.state_cache import StateCache
+from inference.engine.abstract_engine import Choice
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.scheduling.generation import AbstractListener, Ended, Generation
+from inference.scheduling.scheduler import Scheduler
+from inference.state_cache.state_cache import StateCache
 from inference.testing import SummingEngine
 
 GREEDY = SamplingParameters(temperature=0)

@@ -33,8 +33,8 @@ import httpx
 import jax
 import numpy as np
 
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
 from training.export import write_export
 from training.mixers.ssd import SsdConfig
 from training.model.config import ModelConfig

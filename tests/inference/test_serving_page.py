@@ -15,28 +15,28 @@ from typing import Any, get_type_hints
 import pytest
 import yaml
 
-from inference import running
-from inference.answering import MOST_BEHIND
 from inference.assembly import MOST_ANSWERS, readings
-from inference.authentication import SHORTEST, read_keys
 from inference.exit_codes import ExitCode
-from inference.gate import OPEN
-from inference.lifecycle import Event, Phase
-from inference.metrics import FINISHED
+from inference.http import running
+from inference.http.answering import MOST_BEHIND
+from inference.http.authentication import SHORTEST, read_keys
+from inference.http.gate import OPEN
+from inference.http.lifecycle import Event, Phase
+from inference.http.metrics import FINISHED
+from inference.http.server import AT_ONCE, MODELS
+from inference.http.service import Assembled
 from inference.protocol import errors
 from inference.protocol.errors import ApiError
 from inference.protocol.field_rows import field_table
 from inference.protocol.logprobs import LEAST
-from inference.server import AT_ONCE, MODELS
-from inference.service import Assembled
 from inference.settings import MIB, Settings, parse
-from inference.state_cache import MissReason
+from inference.state_cache.state_cache import MissReason
 from inference.weights import progress, watchdog
 from inference.weights.sources import read_ahead, resolving
 from inference.weights.sources.kinds import SourceKind
 from inference.weights.sources.transfer import Limits
 from infra.settings.model import ServingSettings
-from tests.inference.server.serving import Served, assembled, engine_for, serving, settings
+from tests.inference.http.serving import Served, assembled, engine_for, serving, settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")

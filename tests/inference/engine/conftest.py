@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from inference.engine import Engine
+from inference.engine.engine import Engine
 from tests.inference.engine.driving import CONTEXT, QUICK, SHORT_GRID, model_over, quick_engine, true_engine
 from tests.inference.engine.invariants import assert_sound
 

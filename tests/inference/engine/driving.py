@@ -9,9 +9,9 @@ from typing import Final
 import jax
 import numpy as np
 
-from inference.abstract_engine import Choice, Snapshot
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.abstract_engine import Choice, Snapshot
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
 from training.mixers.registry import MixerConfig
 from training.mixers.softmax import SoftmaxConfig
 from training.mixers.ssd import SsdConfig

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.engine import Engine
-from inference.slots import Phase
+from inference.engine.engine import Engine
+from inference.engine.slots import Phase
 
 
 def assert_sound(engine: Engine) -> None:

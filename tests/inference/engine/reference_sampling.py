@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.sampling_parameters import SamplingParameters
 
 BLOCK = 128
 

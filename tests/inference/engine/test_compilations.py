@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import jax
 import pytest
 
-from inference.compiled_programs import bucket_of, buckets
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.compiled_programs import bucket_of, buckets
+from inference.engine.sampling_parameters import SamplingParameters
 from tests.inference.engine.driving import SHORT_GRID, answer, prompt_of, true_engine
 
 COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"

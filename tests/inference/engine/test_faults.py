@@ -8,10 +8,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
-from inference.abstract_engine import SlotError
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
-from inference.slots import FaultySlotsError
+from inference.engine.abstract_engine import SlotError
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.engine.slots import FaultySlotsError
 from tests.inference.engine.driving import GREEDY, QUICK, answer, fresh_model, ids, prompt_of, read
 from tests.inference.engine.invariants import assert_sound
 from training.mixers.ssd import SsdConfig

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from inference.abstract_engine import Choice
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.abstract_engine import Choice
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
 from tests.inference.engine.driving import GREEDY, SHORT_GRID, SLOTS, answer, prompt_of, read, true_engine
 
 TOKENS = 64

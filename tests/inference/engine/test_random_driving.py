@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from inference.abstract_engine import Choice, SlotError, Snapshot
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
-from inference.slots import Phase
+from inference.engine.abstract_engine import Choice, SlotError, Snapshot
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.engine.slots import Phase
 from tests.inference.engine.driving import SHORT_GRID, SLOTS, answer, prompt_of
 from tests.inference.engine.invariants import assert_sound
 

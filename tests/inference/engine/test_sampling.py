@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from inference.engine import Engine
-from inference.sampling import NO_TOKEN, Chosen, choose, scores
-from inference.sampling_parameters import SamplingParameters
-from inference.sampling_table import SamplingTable
+from inference.engine.engine import Engine
+from inference.engine.sampling import NO_TOKEN, Chosen, choose, scores
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.engine.sampling_table import SamplingTable
 from tests.inference.engine.driving import QUICK, SHORT_GRID, VOCABULARY, answer, ids, prompt_of
 from tests.inference.engine.reference_sampling import adjusted, drawn, probabilities, uniform
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from inference.abstract_engine import SlotError
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.abstract_engine import SlotError
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
 from tests.inference.engine.driving import GREEDY, SHORT_GRID, SLOTS, VOCABULARY, answer, prompt_of
 from tests.inference.engine.invariants import assert_sound
 

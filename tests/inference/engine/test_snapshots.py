@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inference.abstract_engine import SlotError, Snapshot
-from inference.engine import Engine
+from inference.engine.abstract_engine import SlotError, Snapshot
+from inference.engine.engine import Engine
 from tests.inference.engine.driving import (
     GREEDY,
     SHORT_GRID,

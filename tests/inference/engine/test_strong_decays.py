@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from inference.engine import Engine
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.engine import Engine
+from inference.engine.sampling_parameters import SamplingParameters
 from tests.inference.engine.driving import QUICK, VOCABULARY, answer, fresh_model
 from training.mixers.ssd import SsdConfig
 from training.model.decoding import init_state, step

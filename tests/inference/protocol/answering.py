@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from inference.abstract_engine import AbstractEngine
-from inference.generation import Generation, Reason
+from inference.engine.abstract_engine import AbstractEngine
 from inference.protocol.bodies import Gathering
 from inference.protocol.chat import parse_chat
 from inference.protocol.completions import parse_completion
@@ -15,6 +14,7 @@ from inference.protocol.errors import ApiError
 from inference.protocol.order import Arrival, Order
 from inference.protocol.served_model import ServedModel
 from inference.protocol.stream import closing, events, opening
+from inference.scheduling.generation import Generation, Reason
 from inference.testing import SummingEngine
 from inference.text.answer import Answer, Delta, End
 from tests.inference.text.pieces import ended, tokenizer_of

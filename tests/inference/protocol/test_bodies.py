@@ -9,8 +9,8 @@ import pytest
 from openai.types import Completion
 from openai.types.chat import ChatCompletion
 
-from inference.generation import Reason
 from inference.protocol.bodies import Gathering, error_of, logprobs_of
+from inference.scheduling.generation import Reason
 from inference.text.answer import Delta, End, TokenText
 from tests.inference.protocol.answering import MODEL, body_of, byte_ids, chat, completion, deltas_of
 from tests.inference.protocol.shapes import extras

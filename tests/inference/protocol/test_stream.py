@@ -9,10 +9,10 @@ import pytest
 from openai.types import Completion
 from openai.types.chat import ChatCompletionChunk
 
-from inference.generation import Reason
 from inference.protocol.errors import draining
 from inference.protocol.order import Kind, Order
 from inference.protocol.stream import DONE, KEEP_ALIVE, closing, error_event, events, opening
+from inference.scheduling.generation import Reason
 from inference.text.answer import Delta, End, TokenText
 from tests.inference.protocol.answering import body_of, chat, chunks_of, completion, stream_of
 from tests.inference.protocol.shapes import extras

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from inference.eviction import GreedyDual, worth
+from inference.state_cache.eviction import GreedyDual, worth
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from inference.hash_chain import hash_chain
+from inference.state_cache.hash_chain import hash_chain
 
 
 def test_a_chain_is_what_its_definition_says() -> None:

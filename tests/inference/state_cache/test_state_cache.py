@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from inference.abstract_engine import Snapshot
-from inference.generation import Generation
-from inference.hash_chain import HashChain
-from inference.known_places import KnownPlaces
-from inference.sampling_parameters import SamplingParameters
-from inference.state_cache import MissReason, StateCache
+from inference.engine.abstract_engine import Snapshot
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.scheduling.generation import Generation
+from inference.state_cache.hash_chain import HashChain
+from inference.state_cache.known_places import KnownPlaces
+from inference.state_cache.state_cache import MissReason, StateCache
 
 
 def cache_of(capacity: int = 1000, **changes: Any) -> StateCache:

@@ -8,9 +8,9 @@ from itertools import count
 from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, pre_tokenizers
 
-from inference.abstract_engine import Choice
-from inference.generation import Ended, Generation, Reason, Timings
-from inference.sampling_parameters import SamplingParameters
+from inference.engine.abstract_engine import Choice
+from inference.engine.sampling_parameters import SamplingParameters
+from inference.scheduling.generation import Ended, Generation, Reason, Timings
 from inference.text.answer import Answer, Delta, TextOptions
 from inference.text.stops import StopStrings
 from inference.text.vocabulary import Vocabulary

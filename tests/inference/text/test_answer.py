@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.abstract_engine import Choice
-from inference.generation import Reason
+from inference.engine.abstract_engine import Choice
+from inference.scheduling.generation import Reason
 from inference.text.answer import Delta, TextOptions
 from inference.text.stops import StopStrings
 from tests.inference.text.pieces import NO_STOPS, bytes_of, choice, text_of, told, vocabulary_of

@@ -1,0 +1,1 @@
+"""Who is answered when: admission, turns, fairness, and what a listener hears."""

@@ -1,0 +1,1 @@
+"""States of prompts that were read before, kept on the host."""

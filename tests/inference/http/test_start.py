@@ -1,0 +1,48 @@
+"""What a start says of an address and of folders that cannot be had, before anything is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inference.assembly import assemble
+from inference.errors import ServingError
+from inference.http.running import listen
+from inference.settings import Settings
+
+NOBODY = Path("~no-such-user/folder")
+"""A home that there is not, as for a user of a container that no file knows."""
+
+
+def test_a_port_that_is_taken() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ServingError) as refused:
+            listen("127.0.0.1", port)
+    assert str(refused.value) == f"--host 127.0.0.1 --port {port}: Address already in use; is another server there?"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "fe80::1"])  # of nobody (RFC 5737); of no interface
+def test_an_address_of_another_machine(host: str) -> None:
+    with pytest.raises(ServingError) as refused:
+        listen(host, 0)
+    told = str(refused.value)
+    assert told.startswith(f"--host {host} --port 0: ")
+    assert told.endswith("; name an address of this machine, as 127.0.0.1, 0.0.0.0 or ::1")
+    assert "another server" not in told
+
+
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ({"compile_cache": NOBODY}, r"--compile-cache ~no-such-user/folder: this user has no home"),
+        ({"weights": "gs://bucket/model", "weights_cache": NOBODY}, r"~no-such-user/folder: this user has no home"),
+        # What is not downloaded needs no folder for it.
+        ({"weights_cache": NOBODY}, r"--weights no-such-export: No such file"),
+    ],
+)
+def test_a_user_without_a_home(said: dict[str, Any], match: str) -> None:
+    with pytest.raises(ServingError, match=match):
+        assemble(Settings(**{"weights": "no-such-export", **said}), lambda _: None, lambda _: None)
