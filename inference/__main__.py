@@ -17,20 +17,25 @@ if TYPE_CHECKING:
     from inference.http.lifecycle import Event
     from inference.http.service import Assembled
 
-SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Each drains; the last is what a terminal sends that closes, unless nohup has the server live on."""
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of one command line; a mistake of the user is one message and no traceback."""
-    for number in SIGNALS:
+    for number in _heard():
         signal.signal(number, _leave)
     try:
         return _serve(parse(arguments))
     except ServingError as error:
         print(f"error: {error}", file=sys.stderr)
         return ExitCode.BAD_INPUT
+
+
+def _heard() -> tuple[signal.Signals, ...]:
+    return tuple(each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
@@ -59,7 +64,7 @@ def _serve(settings: Settings) -> int:
 
     async def serve() -> int:
         running = Running(settings, assemble, listening=listening, keys=keys)
-        for number in SIGNALS:
+        for number in _heard():
             asyncio.get_running_loop().add_signal_handler(number, running.tell, Event.SIGNAL)
         return await running.run()
 

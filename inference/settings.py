@@ -27,7 +27,7 @@ _EPILOG: Final = """examples:
   python -m inference --weights gs://bucket/model --source download --slots 32 --api-key-file keys
 
 While weights are loaded the server answers its probes: /livez 200, /readyz and requests 503 with Retry-After.
-SIGTERM and SIGINT drain; a second one does not wait.
+SIGTERM, SIGINT and SIGHUP drain; a second one does not wait.
 
 exit codes: 0 drained; 1 a bug in spotrail, or the machine failed; 2 a mistake in the command, or weights that are
 refused; 5 the bucket or its credentials failed; 9 answers were cut off

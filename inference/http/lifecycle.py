@@ -53,7 +53,7 @@ class Event(enum.Enum):
     FAILED = enum.auto()
     """A bug or the machine: the engine cannot be made, or it died."""
     SIGNAL = enum.auto()
-    """SIGTERM or SIGINT."""
+    """SIGTERM, SIGINT or SIGHUP."""
     IDLE = enum.auto()
     """No answer is under way."""
     GRACE_OVER = enum.auto()

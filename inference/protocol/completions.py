@@ -73,7 +73,8 @@ def _texts_or_ids(sent: Any) -> Sequence[Any]:
         return [sent]
     if kinds in ({str}, {list}):
         return list(sent)
-    odd = next(part for part in sent if type(part) not in (str, list) or type(part) is not type(sent[0]))
+    strange = [part for part in sent if type(part) not in (int, str, list)]
+    odd = (strange or [part for part in sent if type(part) is not type(sent[0])])[0]
     raise invalid(
         "prompt",
         f"has {echo(odd)} in it; it is a string, a list of strings, a list of token ids, or a list of such lists",

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, final
 
 from inference.errors import ServingError
+from inference.weights.regular_file import content_of
 from inference.weights.sharded_index import is_plain_name
 from inference.weights.strict_json import parse_json
 
@@ -55,7 +56,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """
     path = folder / MANIFEST
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except FileNotFoundError:
         return None
     except OSError as error:

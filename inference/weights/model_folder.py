@@ -9,6 +9,7 @@ from typing import Final, final
 
 from inference.errors import ServingError
 from inference.weights.manifest import Manifest, check_listed, read_manifest
+from inference.weights.regular_file import content_of
 from inference.weights.sharded_index import INDEX, WeightFiles, read_weight_files
 from training.errors import TrainingError
 from training.model.chat import CHAT_TEMPLATE
@@ -74,7 +75,7 @@ def read_model_folder(folder: Path, *, workers: int = 8) -> ModelFolder:
 def _content(folder: Path, name: str) -> bytes:
     path = folder / name
     try:
-        return path.read_bytes()
+        return content_of(path)
     except FileNotFoundError:
         what = f"has no {name}" if folder.is_dir() else "is no folder"
         raise ServingError(
@@ -95,7 +96,7 @@ def _decoded(content: bytes, path: Path) -> str:
 def _template_warnings(folder: Path) -> list[str]:
     path = folder / TEMPLATE
     try:
-        known = path.read_bytes() == CHAT_TEMPLATE.encode()
+        known = content_of(path) == CHAT_TEMPLATE.encode()
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -16,6 +16,7 @@ from typing import Final, final
 
 from inference.errors import ServingError
 from inference.weights.header import StoredTensor
+from inference.weights.regular_file import content_of
 from inference.weights.safetensors import SafetensorsFile, read_safetensors
 from inference.weights.strict_json import parse_json
 
@@ -111,7 +112,7 @@ def _content(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST_INDEX:
             raise ServingError(f"{path}: is of {path.stat().st_size} bytes, and no index is over {LARGEST_INDEX}")
-        return path.read_bytes()
+        return content_of(path)
     except OSError as error:
         raise ServingError(f"{path}: cannot be read: {error.strerror or error}") from None
 

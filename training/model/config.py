@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from training.errors import TrainingError
 from training.mixers.registry import MixerConfig
 from training.model.config_file import from_json_text, to_json_text
+
+LARGEST: Final = 1 << 31
+"""No axis of an array is so long."""
 
 
 @final
@@ -52,8 +55,9 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "d_model", "n_layers", "d_feed_forward"):
-            if (size := getattr(self, name)) < 1:
-                raise TrainingError(f"model.{name}: {size} makes no model; it is at least 1")
+            if not 1 <= (size := getattr(self, name)) < LARGEST:
+                shown = str(size) if abs(size) < 10**18 else f"a number of {len(str(size))} digits"
+                raise TrainingError(f"model.{name}: {shown} makes no model; it is 1 to {LARGEST - 1:,}")
         if not self.mixers:
             raise TrainingError("model.mixers: the pattern is empty; it names at least one mixer")
         if self.n_layers % len(self.mixers):

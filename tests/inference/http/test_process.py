@@ -205,7 +205,7 @@ def _drains(client: openai.OpenAI, process: Process) -> None:
     assert usages[-1].completion_tokens == 2000
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_while_it_starts_ends_it_at_once(export: Path, number: int) -> None:
     """Behind it are the imports, the load, the compilation: none of them is waited for."""
     with started(["--weights", str(export), *SMALL]) as process:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def test_an_export_is_read_without_a_warning(folder: Path) -> None:
 def test_a_file_that_is_missing_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(ServingError, match=f"model: has no {name}; a model is a folder as `python -m training export`"):
+        read_model_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "MANIFEST.json"])
+def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(ServingError, match=f"{name}: cannot be read: it is a pipe, a socket or a device, and no file"):
         read_model_folder(folder)
 
 

@@ -46,7 +46,8 @@ def test_the_file_has_every_field_by_its_name() -> None:
         ({"tie_embeddings": 1}, "tie_embeddings is 1, not true or false"),
         ({"checkpoint_policy": "dot"}, "checkpoint_policy is 'dot'.*did you mean dots"),
         ({"schema": "spotrail.model/2"}, r'schema is "spotrail\.model/2"; this version reads "spotrail\.model/1"'),
-        ({"vocab_size": 0}, "vocab_size: 0 makes no model; it is at least 1"),
+        ({"vocab_size": 0}, "vocab_size: 0 makes no model; it is 1 to 2,147,483,647"),
+        ({"d_model": 10**400}, "d_model: a number of 401 digits makes no model"),
         (
             {"n_layers": 3, "mixers": [{"type": "linear", "n_heads": 1}] * 2},
             "3 is no multiple of the 2 .*Choose 2 or 4",
