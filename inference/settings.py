@@ -99,6 +99,8 @@ class Settings:
         _within("--keep-alive", self.keep_alive, 0.05, 3_600)
         _within("--stall-timeout", self.stall_timeout, 0.05, 3_600)
         _within("--heartbeat-timeout", self.heartbeat_timeout, 0.05, 86_400)
+        if not self.host:
+            raise ServingError("--host is empty; name an address, 0.0.0.0 for all of IPv4, or leave it out")
         if self.model_name is not None and not re.fullmatch(r"[!-~]{1,200}", self.model_name):
             raise ServingError(f"--model-name is {self.model_name!r}; it is 1 to 200 ASCII characters without a space")
 
@@ -170,6 +172,12 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _path(text: str) -> Path:
+    if not text:  # as of a variable of the shell that is not set; Path("") would be the working folder
+        raise argparse.ArgumentTypeError("is empty; name a file or folder")
+    return Path(text)
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -208,7 +216,10 @@ def _add_weights(parser: _Parser) -> None:
         "first; auto (default): by what the path is",
     )
     group.add_argument(
-        "--weights-cache", type=Path, metavar="DIR", help=f"where a download goes (default {_default('weights_cache')})"
+        "--weights-cache",
+        type=_path,
+        metavar="DIR",
+        help=f"where a download goes (default {_default('weights_cache')})",
     )
     group.add_argument(
         "--verify",
@@ -217,7 +228,7 @@ def _add_weights(parser: _Parser) -> None:
     )
     group.add_argument("--dtype", choices=DTYPES, help="of the weights on the device (default as-stored)")
     group.add_argument("--model-name", metavar="NAME", help="what requests call it (default: the folder's name)")
-    group.add_argument("--compile-cache", type=Path, metavar="DIR", help="keep compiled programs for the next start")
+    group.add_argument("--compile-cache", type=_path, metavar="DIR", help="keep compiled programs for the next start")
 
 
 def _add_serving(parser: _Parser) -> None:
@@ -244,7 +255,7 @@ def _add_serving(parser: _Parser) -> None:
         help="of a request; over it 413 (default by the context, 4MiB or more)",
     )
     group.add_argument(
-        "--api-key-file", type=Path, metavar="FILE", help="a line each: KEY or TENANT KEY (default: all are let in)"
+        "--api-key-file", type=_path, metavar="FILE", help="a line each: KEY or TENANT KEY (default: all are let in)"
     )
 
 

@@ -120,3 +120,17 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended.value.code == 0
     for option in ("--weights", "--drain-timeout", "--api-key-file", "exit codes", "--max-body"):
         assert option in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "match"),
+    [
+        ("--host", "--host is empty; name an address"),
+        ("--compile-cache", "argument --compile-cache: is empty; name a file or folder"),
+        ("--weights-cache", "argument --weights-cache: is empty"),
+        ("--api-key-file", "argument --api-key-file: is empty"),
+    ],
+)
+def test_a_variable_that_is_not_set_is_no_value(option: str, match: str) -> None:
+    with pytest.raises(ServingError, match=match):
+        parse(["--weights", "m", option, ""])
