@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import datetime
-import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final
 
 import click
 
-from scripts import options, output
+from scripts import options
 from scripts.amounts import Amount, parsed
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
-    from inference.memory_wall import Wall
+from scripts.sheet import Format, write
 
 MOST: Final = 12
 """Contexts or batches of one answer."""
 WEIGHTS: Final = ("float32", "bfloat16", "int8")
 CACHES: Final = (*WEIGHTS, "float8")
 """As inference.economics.model_sizes has them, which is imported only when the command runs."""
-
-
-@final
-class Format(enum.Enum):
-    """How the wall is written."""
-
-    TABLE = "table"
-    JSON = "json"
-    HTML = "html"
 
 
 @click.command(name="wall", context_settings={"help_option_names": ["-h", "--help"]})
@@ -122,6 +108,8 @@ def command(
     from inference.economics.figures import count, tokens
     from inference.economics.model_sizes import read_sizes
     from inference.economics.variants import Choices
+    from inference.economics.wall_json import wall_json
+    from inference.economics.wall_report import wall_report
     from inference.memory_wall import memory_wall
     from policies.exit_codes import ExitCode
     from policies.hardware.slices import shape as shape_of
@@ -150,7 +138,7 @@ def command(
         as_of=as_of,
         measured=[_measured(text, counts[0], lengths[0]) for text in measured],
     )
-    _write(wall, form, output_file)
+    write(wall_report(wall), wall_json(wall), form, output_file)
     return ExitCode.UNDECIDED if wall.missing else ExitCode.FINE
 
 
@@ -171,23 +159,3 @@ def _measured(text: str, batch: int, context: int) -> tuple[Decimal, int, int]:
 
 def _of(option: str, read: Callable[[str], int], text: str) -> int:
     return parsed(text, read, option, 1)[0]
-
-
-def _write(wall: Wall, form: Format, output_file: Path | None) -> None:
-    from inference.economics.html import report_html
-    from inference.economics.text import report_lines
-    from inference.economics.wall_json import wall_json
-    from inference.economics.wall_report import wall_report
-
-    report = wall_report(wall)
-
-    def lines(width: int) -> Iterator[Text]:
-        return report_lines(report, width)
-
-    with output.opened(output_file) as stream:
-        if form is Format.JSON:
-            stream.write(wall_json(wall))
-        elif form is Format.HTML:
-            stream.write(report_html(report))
-        else:
-            output.write_lines(lines, stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scripts import options, output
+from scripts import options
 from scripts.amounts import Amount, Size
-from scripts.wall import Format
+from scripts.sheet import Format, write
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from inference.economics.weights_sources import Rates
-    from inference.weights_plan import Plan
 
 
 def rate_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,6 +123,8 @@ def command(
     """
     # Imported here, so that help and mistyped options answer at once.
     from inference.economics.fleet import Fleet
+    from inference.economics.weights_json import weights_json
+    from inference.economics.weights_report import weights_report
     from inference.weights_plan import weights_plan
     from policies.exit_codes import ExitCode
     from policies.hardware.slices import shape as shape_of
@@ -152,7 +151,7 @@ def command(
         rates=_rates(rates),
     )
     plan = weights_plan(fleet, load_book(prices) if prices else shipped_book(), as_of)
-    _write(plan, form, output_file)
+    write(weights_report(plan), weights_json(plan), form, output_file)
     return ExitCode.FINE if plan.complete else ExitCode.UNDECIDED
 
 
@@ -173,23 +172,3 @@ def _rates(given: dict[str, Decimal | None]) -> Rates:
         fuse_chunk=defaults.fuse_chunk.given(given["fuse_chunk"]),
         download_part=defaults.download_part.given(given["download_part"]),
     )
-
-
-def _write(plan: Plan, form: Format, output_file: Path | None) -> None:
-    from inference.economics.html import report_html
-    from inference.economics.text import report_lines
-    from inference.economics.weights_json import weights_json
-    from inference.economics.weights_report import weights_report
-
-    report = weights_report(plan)
-
-    def lines(width: int) -> Iterator[Text]:
-        return report_lines(report, width)
-
-    with output.opened(output_file) as stream:
-        if form is Format.JSON:
-            stream.write(weights_json(plan))
-        elif form is Format.HTML:
-            stream.write(report_html(report))
-        else:
-            output.write_lines(lines, stream)
