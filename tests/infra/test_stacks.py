@@ -19,7 +19,7 @@ from infra.plan.quotas import quota_needs
 from infra.preview import Preview, preview
 from infra.settings import Settings
 from infra.settings.config import parse
-from infra.settings.model import HeadSettings, SliceSettings
+from infra.settings.model import HeadSettings, ServingSettings, SliceSettings
 from infra.settings.oversight import GuardSettings
 from policies.audit.schedule import read_schedule
 from policies.hardware.disks import floor_throughput
@@ -173,7 +173,7 @@ class TestFirstDay:
 
     def test_every_image_of_the_stack_is_pushed_before_it_is_needed(self) -> None:
         pushed = re.findall(r"docker push \"\$IMAGES/(\S+)\"", self.TEXT)
-        assert pushed == [SliceSettings.image, GuardSettings().image]
+        assert pushed == [SliceSettings.image, ServingSettings.image, GuardSettings().image]
         built = re.findall(r"docker build -f (\S+)", self.TEXT)
         assert built
         assert [file for file in built if not (ROOT / file).is_file()] == []
