@@ -16,6 +16,7 @@ import optax
 from einops import rearrange
 from jaxtyping import Array, Float, Int, PyTree
 
+from training.compiling import compiler_options
 from training.errors import TrainingError
 from training.model.language_model import LanguageModel
 from training.model.loss import LossSums, next_token_loss
@@ -86,7 +87,7 @@ def make_train_step(
         return TrainState(optax.apply_updates(state.model, updates), opt_state, state.step + 1), metrics
 
     out = None if shardings is None else (shardings, None)
-    return jax.jit(step, donate_argnums=0, out_shardings=out)
+    return jax.jit(step, donate_argnums=0, out_shardings=out, compiler_options=compiler_options())
 
 
 def make_validation(*, compute: jnp.dtype[Any]) -> Callable[[LanguageModel, Tokens, Tokens], LossSums]:

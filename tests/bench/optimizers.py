@@ -2,7 +2,8 @@
 
 The tree is a transformer of 14.6 million parameters in fp32, its layers not stacked: width 384, 6 layers, feed-forward
 1536, vocabulary 10 000. Ours run as they do in training, with the guard, the cap on the gradient, weight decay and the
-learning rate; `optax.adamw` by itself is beside them. All take turns in one process, each with its state donated.
+learning rate; `optax.adamw` by itself is beside them. All take turns in one process, each with its state donated and
+compiled with the options of a training step.
 
 `--peer-python` is the interpreter of an environment that tests/bench/peers/optimizer_environment.py has made: then all
 of it runs there, and distributed-kron, psgd-jax and psgdax take turns with ours.
@@ -28,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from training.compiling import compiler_options
 from training.optim.adamw import AdamWConfig
 from training.optim.build import OptimConfig, build_optimizer
 from training.optim.kron_config import KronConfig, Memory
@@ -146,7 +148,7 @@ class Contender:
         self._tx = tx
         self._given = grads, params
         self._extra = {"loss": jnp.ones(())} if name in OURS else {}
-        self._step = jax.jit(self._update, donate_argnums=1)
+        self._step = jax.jit(self._update, donate_argnums=1, compiler_options=compiler_options())
         with contextlib.redirect_stdout(sys.stderr):  # a peer prints what it has found
             state = tx.init(params)
         # Copied: arrays that an optimizer's `init` hands to every state are not to be donated with this one.

@@ -113,7 +113,7 @@ class KronConfig:
     """How factors are stored."""
     precision: Precision = Precision.HIGHEST
     """Of the matrix products."""
-    chunk_rows: int = 4
+    chunk_rows: int = 8
     """Blocks computed at once: few on a CPU, whose cache then holds their temporaries; hundreds on an accelerator."""
     lanes: int = 8
     """Over how many devices a stack of blocks may be sharded. It settles the order of the rotation, which so does not
