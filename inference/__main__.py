@@ -50,8 +50,12 @@ def _serve(settings: Settings) -> int:
     from inference.http.authentication import Keys, read_keys
     from inference.http.lifecycle import Event
     from inference.http.running import Running, listen, say
+    from inference.weights.sources.address import SCHEME
+    from inference.weights.sources.endpoint import emulator
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%H:%M:%S")
+    if settings.weights.startswith(SCHEME):
+        emulator()  # raises for one that nobody could reach, before JAX is imported, which takes seconds
     keys = Keys() if settings.api_key_file is None else read_keys(settings.api_key_file)
     listening = listen(settings.host, settings.port)
     if not keys.keys and settings.host not in LOOPBACK:

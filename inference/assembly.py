@@ -32,12 +32,11 @@ from inference.weights.loading import LoadedModel, load_model
 from inference.weights.progress import LoadReport, Progress
 from inference.weights.sources.errors import CloudError
 from inference.weights.sources.kinds import LocalModel, SourceKind
+from inference.weights.sources.progress import EVERY, Told
 from inference.weights.sources.resolving import resolve
 
 MOST_ANSWERS: Final = 128
 """Of one request."""
-EVERY: Final = 5.0
-"""Seconds between two lines of progress within a step."""
 _NO_NUMBERS: Final = (
     "the model answers with NaN or infinities; it is of a run that diverged, or --dtype is too narrow for it"
 )
@@ -120,7 +119,7 @@ def _resolved(settings: Settings, say: Callable[[str], None]) -> LocalModel:
             settings.weights,
             SourceKind(settings.source),
             cache=settings.weights_cache,
-            progress=_Spaced(say, str),
+            progress=Told(say),
             verify=settings.verify,
         )
     except CloudError as error:

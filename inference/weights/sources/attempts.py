@@ -35,6 +35,25 @@ class Patience:
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """What fails, and how long it will be tried again."""
+
+    what: str
+    """The error of the last try."""
+    tries: int
+    """That failed, one after another."""
+    ends: float
+    """When patience is over, by time.monotonic()."""
+
+    def __str__(self) -> str:
+        left = max(0.0, self.ends - time.monotonic())
+        until = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+        times = "once" if self.tries == 1 else f"{self.tries} times"
+        return f"{self.what}; tried {times}, and again until {until} ({left:.0f} s)"
+
+
+@final
 class Halt:
     """Whether all threads of a download are to end: the program was told to stop, or one of them has failed."""
 
@@ -68,13 +87,15 @@ class Halt:
 class Attempts:
     """The tries at one thing. Waits double, each cut by up to a half at random, so that hosts do not come at once."""
 
-    def __init__(self, patience: Patience, halt: Halt) -> None:
-        """`halt`: when it is set, nothing is waited for."""
+    def __init__(self, patience: Patience, halt: Halt, heard: Callable[[Trouble], None]) -> None:
+        """`halt`: when it is set, nothing is waited for; `heard` is told before each wait, on the thread that waits."""
         self._patience = patience
         self._halt = halt
+        self._heard = heard
         self._again()
 
     def _again(self) -> None:
+        self._tries = 0
         self._end = time.monotonic() + self._patience.retry_seconds
         self._pause = _FIRST_SECONDS
 
@@ -89,12 +110,14 @@ class Attempts:
         self._pause *= 2
         if time.monotonic() + wait > self._end:
             raise CloudError(f"{error}; nothing came in {self._patience.retry_seconds:g} s of trying") from error
+        self._tries += 1
+        self._heard(Trouble(what=str(error), tries=self._tries, ends=self._end))
         self._halt.wait(wait)
 
 
-def tried(call: Callable[[], ResultT], patience: Patience, halt: Halt) -> ResultT:
-    """What `call` gives once it raises no PassingError. Raises CloudError, StoppedError."""
-    attempts = Attempts(patience, halt)
+def tried(call: Callable[[], ResultT], patience: Patience, halt: Halt, heard: Callable[[Trouble], None]) -> ResultT:
+    """What `call` gives once it raises no PassingError; `heard` as in Attempts. Raises CloudError, StoppedError."""
+    attempts = Attempts(patience, halt, heard)
     while True:
         try:
             return call()

@@ -11,7 +11,6 @@ import base64
 import binascii
 import contextlib
 import functools
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,17 +23,26 @@ import google.auth
 import requests
 from google.auth.exceptions import GoogleAuthError, TransportError
 from google.auth.transport.requests import AuthorizedSession
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, MaxRetryError
 
 from inference.errors import ServingError
-from inference.weights.sources.attempts import Halt, Patience, tried
+from inference.weights.sources.attempts import Halt, Patience, Trouble, tried
+from inference.weights.sources.endpoint import GOOGLE, emulator
 from inference.weights.sources.errors import CloudError, PassingError, StalledError
 from inference.weights.sources.spans import Span
 
-_ENDPOINT: Final = "https://storage.googleapis.com"
 _SCOPE: Final = "https://www.googleapis.com/auth/devstorage.read_only"
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _BROKEN: Final = (requests.RequestException, HTTPError, TransportError, OSError)
+_LASTING: Final = (
+    requests.exceptions.InvalidURL,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.MissingSchema,
+    requests.TooManyRedirects,
+)
+"""What no other try would change, as a proxy in the environment that is no address."""
+_DISTRUST: Final = "CERTIFICATE_VERIFY_FAILED"
+"""What OpenSSL says, however deep the libraries put it."""
 _FIELDS: Final = "items(name,size,crc32c,generation,contentEncoding),prefixes,nextPageToken"
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _PIECE: Final = 1 << 20
@@ -70,11 +78,17 @@ class Listing:
 class Bucket:
     """Any number of threads may read from it at once. To be closed."""
 
-    def __init__(self, name: str, patience: Patience, connections: int, halt: Halt) -> None:
-        """`halt`: when it is set, no call waits or goes on. Raises CloudError where there are no credentials."""
+    def __init__(
+        self, name: str, patience: Patience, connections: int, halt: Halt, heard: Callable[[Trouble], None]
+    ) -> None:
+        """`halt`: when it is set, no call waits or goes on. `heard` is told of what `list` and `read` try again.
+
+        Raises CloudError where there are no credentials, ServingError for an endpoint that is none.
+        """
         self.name = name
         self._patience = patience
         self._halt = halt
+        self._heard = heard
         self._endpoint, self._session = _session()
         adapter = requests.adapters.HTTPAdapter(pool_maxsize=connections, max_retries=0)
         for scheme in ("https://", "http://"):
@@ -87,7 +101,7 @@ class Bucket:
         folders: list[str] = []
         tokens: set[str] = set()
         while True:
-            page = tried(functools.partial(self._page, query), self._patience, self._halt)
+            page = tried(functools.partial(self._page, query), self._patience, self._halt, self._heard)
             items += (self._object(item) for item in page.get("items", ()))
             folders += page.get("prefixes", ())
             token = page.get("nextPageToken")
@@ -110,7 +124,7 @@ class Bucket:
             self.fetch(remote, Span(0, remote.bytes), pieces.append)
             return b"".join(pieces)
 
-        return tried(whole, self._patience, self._halt) if remote.bytes else b""
+        return tried(whole, self._patience, self._halt, self._heard) if remote.bytes else b""
 
     def fetch(self, remote: RemoteObject, span: Span, sink: Callable[[bytes], None]) -> None:
         """Give `sink` a range piece by piece. Raises PassingError where it ends early, CloudError."""
@@ -164,7 +178,14 @@ class Bucket:
         url = f"{self._endpoint}/storage/v1/b/{self.name}/o{path}"
         try:
             response = self._session.get(url, params=query, headers=headers, stream=True, timeout=timeout)
+        except _LASTING as error:
+            raise CloudError(f"{shown}: {_shown(error)}; see HTTPS_PROXY and HTTP_PROXY in the environment") from error
         except _BROKEN as error:
+            if _DISTRUST in str(error):
+                raise CloudError(
+                    f"{shown}: the certificate is not trusted: {_shown(error)}; is a proxy in between? Name its "
+                    "authority in REQUESTS_CA_BUNDLE, and see the clock of this machine"
+                ) from error
             raise PassingError(f"{shown}: {_shown(error)}") from error
         except GoogleAuthError as error:
             if error.retryable:
@@ -231,18 +252,20 @@ _LOGIN: Final = (
 
 def _session() -> tuple[str, requests.Session]:
     """The endpoint, and what asks it."""
-    if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
-        return (emulator if "://" in emulator else f"http://{emulator}").rstrip("/"), requests.Session()
+    if (other := emulator()) is not None:
+        return other, requests.Session()
     try:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
     except (GoogleAuthError, OSError, ValueError) as error:
         raise CloudError(
             f"gs:// cannot be reached without credentials: {_shown(error).rstrip('.')}; {_LOGIN}"
         ) from error
-    return _ENDPOINT, AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
+    return GOOGLE, AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
 
 
-def _shown(error: Exception) -> str:
-    """In one line; urllib3 puts its words before the exception that it had them from."""
+def _shown(error: BaseException) -> str:
+    """In one line: of urllib3 the reason alone, without the URL, and its words before the exception of the system."""
+    if error.args and isinstance(error.args[0], MaxRetryError) and error.args[0].reason is not None:
+        return _shown(error.args[0].reason)
     said = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
     return (said.strip() or type(error).__name__).splitlines()[0][:300]

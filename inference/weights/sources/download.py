@@ -21,7 +21,7 @@ from inference.errors import ServingError
 from inference.weights.manifest import MANIFEST, Manifest, parse_manifest, verify_files
 from inference.weights.sources.address import Address, check_apart, path_in_folder
 from inference.weights.sources.arrival import Arrival
-from inference.weights.sources.attempts import Halt
+from inference.weights.sources.attempts import Halt, Trouble
 from inference.weights.sources.bucket import Bucket, RemoteObject
 from inference.weights.sources.entry import Entry
 from inference.weights.sources.errors import CloudError
@@ -83,8 +83,9 @@ class Download:
         Raises ServingError, CloudError, StoppedError.
         """
         self._tell(Stage.LISTING)
-        connections = self._limits.workers
-        with contextlib.closing(Bucket(self._address.bucket, self._limits.patience, connections, self._halt)) as bucket:
+        patience, connections = self._limits.patience, self._limits.workers
+        opened = Bucket(self._address.bucket, patience, connections, self._halt, self._hear)
+        with contextlib.closing(opened) as bucket:
             wanted = wanted_files(bucket, self._address)
             entry = Entry.of(self._cache, self._address, wanted.files)
             if entry.is_whole():
@@ -126,6 +127,7 @@ class Download:
                 total=entry.bytes,
                 fetched=transfer.fetched,
                 seconds=clock.seconds,
+                trouble=transfer.trouble,
             )
 
         transfer.run(arrivals, told)
@@ -146,6 +148,9 @@ class Download:
     def _there(self, entry: Entry, fetched: int, warnings: tuple[str, ...]) -> Downloaded:
         return Downloaded(folder=entry.folder, bytes=entry.bytes, fetched=fetched, warnings=warnings)
 
+    def _hear(self, trouble: Trouble) -> None:
+        self._tell(Stage.LISTING, trouble=trouble)
+
     def _tell(
         self,
         stage: Stage,
@@ -155,6 +160,7 @@ class Download:
         total: int = 0,
         fetched: int = 0,
         seconds: float = 0.0,
+        trouble: Trouble | None = None,
     ) -> None:
         self._progress(
             DownloadProgress(
@@ -164,6 +170,7 @@ class Download:
                 total=total,
                 fetched=fetched,
                 seconds=seconds,
+                trouble=trouble,
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import time
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from inference.weights.sources.arrival import Arrival
-from inference.weights.sources.attempts import Attempts, Halt, Patience
+from inference.weights.sources.attempts import Attempts, Halt, Patience, Trouble
 from inference.weights.sources.bucket import Bucket
 from inference.weights.sources.errors import CloudError, PassingError
 from inference.weights.sources.journal import Journal
@@ -51,6 +52,7 @@ class Transfer:
         self._limits = limits
         self._halt = halt
         self._lock = threading.Lock()
+        self._troubles: dict[tuple[str, Span], Trouble] = {}
         self.fetched = 0
         """Bytes that came over the network."""
         self.damaged: list[str] = []
@@ -74,6 +76,12 @@ class Transfer:
             f"gs://{self._bucket.name}/{wrong[0].remote.name}: came {_DOUBTS} times with other bytes than its checksum "
             "(crc32c) is of: the object or the way to it is damaged; upload it again"
         )
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What has failed most often without anything coming since; None where everything comes."""
+        with self._lock:
+            return max(self._troubles.values(), key=lambda each: each.tries, default=None)
 
     def _round(self, arrivals: Iterable[Arrival], told: Callable[[], None]) -> None:
         with ThreadPoolExecutor(self._limits.workers, thread_name_prefix="download") as pool, self._halting(pool):
@@ -109,7 +117,8 @@ class Transfer:
 
     def _write(self, file: int, arrival: Arrival, span: Span) -> None:
         """A connection that breaks is followed by one for the rest alone."""
-        attempts = Attempts(self._limits.patience, self._halt)
+        part = (arrival.name, span)
+        attempts = Attempts(self._limits.patience, self._halt, functools.partial(self._hear, part))
         place = span.start
 
         def sink(piece: bytes) -> None:
@@ -119,6 +128,7 @@ class Transfer:
             place += len(piece)
             with self._lock:
                 self.fetched += len(piece)
+                self._troubles.pop(part, None)
 
         while place < span.stop:
             begun = place
@@ -126,6 +136,10 @@ class Transfer:
                 self._bucket.fetch(arrival.remote, Span(place, span.stop), sink)
             except PassingError as error:
                 attempts.failed(error, gained=place > begun)
+
+    def _hear(self, part: tuple[str, Span], trouble: Trouble) -> None:
+        with self._lock:
+            self._troubles[part] = trouble
 
 
 @final

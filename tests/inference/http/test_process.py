@@ -11,6 +11,7 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -41,8 +42,8 @@ SMALL = ("--port", "0", "--slots", "2", "--context", "4096", "--grid", "64", "--
 class Process:
     """A server in a process of its own."""
 
-    def __init__(self, *options: str) -> None:
-        environment = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+    def __init__(self, *options: str, **variables: str) -> None:
+        environment = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"} | variables
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inference", *options], cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment
         )
@@ -92,8 +93,8 @@ class Process:
 
 
 @contextlib.contextmanager
-def started(options: Sequence[str]) -> Iterator[Process]:
-    process = Process(*options)
+def started(options: Sequence[str], **variables: str) -> Iterator[Process]:
+    process = Process(*options, **variables)
     try:
         yield process
     finally:
@@ -248,6 +249,27 @@ def test_a_mistake_is_one_message(options: Sequence[str], says: str) -> None:
     assert len(process.said) == 1
     assert process.said[0].startswith("error: ")
     assert says in process.said[0]
+
+
+def test_an_endpoint_that_is_none_is_a_mistake_in_the_environment() -> None:
+    with started(["--weights", "gs://models/llama"], STORAGE_EMULATOR_HOST="ftp://files") as process:
+        assert process.wait() == ExitCode.BAD_INPUT
+    assert len(process.said) == 1
+    assert process.said[0].startswith("error: STORAGE_EMULATOR_HOST is 'ftp://files': it is of ftp")
+
+
+def test_a_bucket_that_cannot_be_reached_is_said_while_it_is_tried(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    options = ["--weights", "gs://models/llama", "--weights-cache", str(tmp_path), "--port", "0"]
+    with started(options, STORAGE_EMULATOR_HOST=endpoint, NO_PROXY="127.0.0.1") as process:
+        until(lambda: any("refused; tried " in line for line in process.said))
+        process.signal()
+        assert process.wait() == ExitCode.FINE
+    (listing,) = [place for place, line in enumerate(process.said) if line.endswith(" listing gs://models/llama\n")]
+    said = process.said[listing + 1]
+    assert "listing gs://models/llama; no answer: gs://models: " in said
+    assert "refused; tried once, and again until " in said
 
 
 def test_a_port_that_is_taken_is_said_at_once(export: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from inference.weights.sources.attempts import Patience
 from inference.weights.sources.errors import CloudError
-from inference.weights.sources.progress import DownloadProgress
+from inference.weights.sources.progress import DownloadProgress, Stage
 from inference.weights.sources.transfer import Limits
 from tests.google_cloud.faults import Fault, FaultKind
 from tests.google_cloud.object_serving import Storage
@@ -111,6 +111,39 @@ def test_what_does_not_pass_is_an_error_that_says_what_to_do(
         download(cache, limits=BRIEF)
     heal(storage)
     assert content_of(download(cache).folder) == MODEL
+
+
+@pytest.mark.parametrize(("method", "stage"), [(LIST, Stage.LISTING), (MEDIA, Stage.DOWNLOADING)])
+def test_what_is_tried_again_is_told_while_it_is(storage: Storage, cache: Path, method: str, stage: Stage) -> None:
+    upload(storage, MODEL)
+    storage.world.fail(Fault(kind=FaultKind.UNAVAILABLE, method=method))
+    heard: list[DownloadProgress] = []
+
+    def told(progress: DownloadProgress) -> None:
+        heard.append(progress)
+        if progress.trouble is not None and progress.trouble.tries >= 2:
+            heal(storage)
+
+    got = download(cache, progress=told)
+    assert content_of(got.folder) == MODEL
+    troubled = [each for each in heard if each.trouble is not None]
+    assert {each.stage for each in troubled} == {stage}
+    assert "the answer was 503; tried 2 times, and again until" in "".join(map(str, troubled))
+    assert heard[-1].trouble is None  # what comes ends the trouble
+
+
+def test_what_no_other_try_would_change_is_an_error_at_once(
+    storage: Storage, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(storage, MODEL)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://:0:0")
+    began = time.monotonic()
+    with pytest.raises(CloudError, match=r"gs://models: .*; see HTTPS_PROXY and HTTP_PROXY in the environment"):
+        download(cache)
+    assert time.monotonic() - began < LIMITS.patience.retry_seconds / 2
 
 
 def test_an_error_of_one_part_ends_the_waits_of_all(storage: Storage, cache: Path) -> None:
