@@ -66,7 +66,13 @@ _GENERATION: Final = (
     ),
     _yes("stop_token_ids", _LIST, "token ids that end the answer too"),
     _yes("ignore_eos", _BOOLEAN, "default false; true: the model's own end tokens do not end the answer"),
-    _yes("min_tokens", _INTEGER, "default 0; nothing ends the answer before so many, at most max_tokens", 0),
+    _yes(
+        "min_tokens",
+        _INTEGER,
+        "default 0; nothing ends the answer before so many, at most max_tokens. An end token may be chosen among them, "
+        "and is one token more: it cannot be in vLLM",
+        0,
+    ),
     _yes("include_stop_str_in_output", _BOOLEAN, "default false; true: what ended the answer is part of it"),
     _yes("skip_special_tokens", _BOOLEAN, "default true; false: special tokens are in the text by name"),
     _yes("stream", _BOOLEAN, "default false"),
