@@ -200,6 +200,8 @@ class Running:
         with self._told():
             assembled = self._assemble(self.tell)
             service = Service(assembled, self._settings, self.metrics, loop)
+            for warning in service.warnings:
+                self._say(f"warning: {warning}")
             self._soon(partial(self._serve, service))
 
     def _serve(self, service: Service) -> None:

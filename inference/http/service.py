@@ -62,6 +62,8 @@ class Service:
         cache = None
         if settings.cache_memory:
             cache = StateCache(settings.cache_memory, fingerprint=assembled.fingerprint, grid=limits.grid)
+        self.warnings: Final = _warnings(settings.cache_memory, limits.state_bytes)
+        """What whoever started it should know."""
         self.model: Final = assembled.model
         self.post: Final[Post[Delta | None]] = Post(loop)
         self.scheduler: Final = Scheduler(
@@ -128,6 +130,15 @@ class Service:
     def _read(self) -> Sequence[Reading]:
         said = self.scheduler.statistics()
         return [*self._readings, *of_scheduler(said, state_bytes=self._state_bytes)]
+
+
+def _warnings(cache_memory: int, state_bytes: int) -> tuple[str, ...]:
+    if not 0 < cache_memory < state_bytes:
+        return ()
+    return (
+        f"--cache-memory is {cache_memory:,} bytes, and one state of this model {state_bytes:,}: none is ever kept, "
+        "and every prompt is read from its beginning; give room for several, or 0 to look for none",
+    )
 
 
 @final

@@ -45,6 +45,8 @@ class MissReason(enum.Enum):
     """It was seen, and no state was kept at any of its places."""
     EVICTED = "evicted"
     """A state was kept, and had to make room."""
+    TOO_LARGE = "too_large"
+    """One state is larger than all that may be kept."""
     DAMAGED = "damaged"
     """The engine refused the state, which is not kept any more."""
 
@@ -180,6 +182,8 @@ class StateCache:
             return MissReason.SHORT
         if not self._known.deepest(chain):
             return MissReason.NEW
+        if self._too_large:
+            return MissReason.TOO_LARGE
         lost = any(self._known.lost(digest) for digest in chain.digests[: chain.usable])
         return MissReason.EVICTED if lost else MissReason.NOT_KEPT
 

@@ -137,6 +137,20 @@ def test_ends_are_told_apart(asked: Served) -> None:
     assert asked.metric("spotrail_server_phase") == 1
 
 
+@pytest.mark.parametrize(("memory", "warns"), [(1023, True), (1024, False), (0, False)])
+def test_kept_states_that_none_fits_are_told_of(memory: int, warns: bool) -> None:
+    """A state of this engine has 1,024 bytes."""
+    with serving(settings(grid=64, cache_memory=memory)) as served, served.client() as http:
+        for _ in range(3):
+            http.post("/v1/completions", json=completion(list(range(5, 205)), max_tokens=1))
+        warnings = [line for line in served.said if line.startswith("warning: ")]
+        if memory:
+            assert served.metric("spotrail_snapshot_misses_total", reason="too_large") == (2 if warns else 0)
+            assert served.metric("spotrail_snapshot_hits_total") == (0 if warns else 2)
+    said = "warning: --cache-memory is 1,023 bytes, and one state of this model 1,024: none is ever kept"
+    assert [line.startswith(said) for line in warnings] == ([True] if warns else [])
+
+
 def test_gauges_are_those_of_now() -> None:
     """Two slots and three answers: usage is 1, one waits; a client that leaves is an abort."""
     said = settings(slots=2, cache_memory=0)

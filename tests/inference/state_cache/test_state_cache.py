@@ -156,6 +156,7 @@ def test_what_does_not_fit_is_not_kept_and_not_wanted_again(capacity: int) -> No
     assert cache.wanted(chain) == ()
     statistics = cache.statistics()
     assert (statistics.nbytes, statistics.count, statistics.too_large, statistics.kept) == (0, 0, 1, 0)
+    assert statistics.misses[MissReason.TOO_LARGE] == 1
 
 
 def test_the_capacity_is_never_exceeded_and_the_numbers_agree_with_a_list() -> None:
