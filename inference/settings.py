@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ SOURCES: Final = ("auto", "disk", "fuse", "download")
 DTYPES: Final = ("as-stored", "bfloat16", "float32")
 _UNITS: Final = {"": 1, "b": 1, "kib": KIB, "mib": MIB, "gib": GIB, "tib": 1 << 40}
 _SIZE: Final = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) *([a-z]*)", re.IGNORECASE | re.ASCII)
+_ORIGIN: Final = re.compile(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _CHOICE: Final = re.compile(r".*invalid choice: '(.*)' \(choose from (.*)\)")
 _EPILOG: Final = """examples:
   python -m inference --weights ./export --port 8000
@@ -69,6 +71,10 @@ class Settings:
     """Of prompts that are read between two tokens of those that answer, at most."""
     api_key_file: Path | None = None
     """None: everybody is let in."""
+    allowed_origins: tuple[str, ...] = ()
+    """Pages of which a browser may ask: `https://chat.example.com`, or `*` for all."""
+    access_log: bool = False
+    """Whether each request is one line on standard error."""
     drain_timeout: float = 25.0
     """Seconds that the answers under way may go on behind SIGTERM."""
     most_body: int | None = None
@@ -178,6 +184,22 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+def _origins(text: str) -> tuple[str, ...]:
+    """As a list of JSON, which is how vLLM takes them, or with commas between."""
+    try:
+        said = json.loads(text) if text.lstrip().startswith("[") else text.split(",")
+    except ValueError:
+        said = None
+    if not isinstance(said, list) or not said:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of origins, as in https://a.example,https://b.example")
+    for origin in said:
+        if not isinstance(origin, str) or not _ORIGIN.fullmatch(origin):
+            raise argparse.ArgumentTypeError(
+                f"{origin!r} is no origin: SCHEME://HOST[:PORT] in small letters, with nothing behind it, or *"
+            )
+    return tuple(said)
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -256,6 +278,15 @@ def _add_serving(parser: _Parser) -> None:
     )
     group.add_argument(
         "--api-key-file", type=_path, metavar="FILE", help="a line each: KEY or TENANT KEY (default: all are let in)"
+    )
+    group.add_argument(
+        "--allowed-origins",
+        type=_origins,
+        metavar="ORIGIN,...",
+        help="pages of which a browser may ask (CORS), * for all; a JSON list as in vLLM too (default: none)",
+    )
+    group.add_argument(
+        "--access-log", action="store_true", help="say each request on standard error, but probes that are well"
     )
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 import uuid
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Final, final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inference.http import access_log
 from inference.http.authentication import Keys
 from inference.http.lifecycle import Phase
 from inference.http.metrics import Metrics
@@ -38,8 +41,18 @@ _LOG: Final = logging.getLogger("inference")
 class Gate:
     """Around the app. What passes has `request_id` and `tenant` in its state."""
 
-    def __init__(self, app: ASGIApp, *, keys: Keys, metrics: Metrics, phase: Callable[[], Phase]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        keys: Keys,
+        metrics: Metrics,
+        phase: Callable[[], Phase],
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        """`log` takes a line a request, but for probes that are well."""
         self._app: Final = app
+        self._log: Final = log
         self._keys: Final = keys
         self._metrics: Final = metrics
         self._phase: Final = phase
@@ -65,14 +78,17 @@ class Gate:
             _LOG.exception("request %s: a bug", answer.request_id)
             await answer.refuse(_bug(answer.request_id))
         finally:
-            status = str(answer.status or CLIENT_GONE)
-            self._metrics.responses.labels(path=_route(scope["path"]), status=status).inc()
+            status = answer.status or CLIENT_GONE
+            self._metrics.responses.labels(path=_route(scope["path"]), status=str(status)).inc()
+            if self._log is not None and (scope["path"] not in OPEN or status >= HTTPStatus.BAD_REQUEST):
+                self._log(answer.line(scope, status))
 
     async def _pass(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         self._refuse_by_phase()
         tenant = self._keys.tenant(Headers(scope=scope).get("authorization"))
         if tenant is None:
             raise invalid_api_key()
+        answer.tenant = tenant
         scope["state"] = {**scope.get("state", {}), "request_id": answer.request_id, "tenant": tenant}
         self.inside += 1
         try:
@@ -99,9 +115,21 @@ class _Answer:
         self.request_id: Final = request_id
         self.status: int | None = None
         """None until its head is sent."""
+        self.tenant = ""
+        """Who asked, once that is known."""
+        self._began: Final = time.monotonic()
+        self._size = 0
+
+    def line(self, scope: Scope, status: int) -> str:
+        """Of the access log, at its end."""
+        seconds = time.monotonic() - self._began
+        return access_log.line(
+            scope, status, seconds=seconds, size=self._size, request_id=self.request_id, tenant=self.tenant
+        )
 
     async def send(self, message: Message) -> None:
         """Send a part of it; the head gets the id."""
+        self._size += len(message.get("body", b""))
         if message["type"] == "http.response.start":
             self.status = message["status"]
             MutableHeaders(scope=message)["x-request-id"] = self.request_id

@@ -50,10 +50,11 @@ Assemble = Callable[[Callable[[Event], None]], Assembled]
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket of a server. Raises ServingError where the address cannot be had."""
+    """The socket of a server; `::` is all addresses, of IPv4 too. Raises ServingError where one cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         hint = "is another server there?" if taken else "name an address of this machine, as 127.0.0.1, 0.0.0.0 or ::1"
@@ -63,8 +64,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def say(text: str) -> None:
-    """A line of progress."""
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+    """A line of progress; nothing where nobody reads any more: a server is not ended by its log."""
+    with contextlib.suppress(OSError):
+        print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 @final
@@ -85,7 +87,7 @@ class Running:
         self._socket: Final = listening
         self._say: Final = say
         self.metrics: Final = Metrics(settings.served_name, context=settings.context)
-        self.front: Final = Front(settings, keys=keys or Keys(), metrics=self.metrics, life=lambda: self.life)
+        self.front: Final = Front(settings, keys=keys or Keys(), metrics=self.metrics, life=lambda: self.life, say=say)
         self.life = Lifecycle()
         """Where it is in its life."""
         self.metrics.watch(lambda: phases(self.life.phase))
@@ -135,7 +137,7 @@ class Running:
     def _config(self) -> uvicorn.Config:
         connection = partial(Connection, patience=self._settings.stall_timeout)
         return uvicorn.Config(
-            self.front.gate,
+            self.front.app,
             http=cast(type[asyncio.Protocol], connection),
             ws="none",
             lifespan="off",

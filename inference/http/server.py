@@ -13,7 +13,7 @@ GET  /metrics, /version
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from typing import Final, final
 
 import orjson
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -53,7 +54,15 @@ MODELS: Final = "/v1/models/"
 class Front:
     """The application. It answers probes before there is a model, and all else once `service` is set."""
 
-    def __init__(self, settings: Settings, *, keys: Keys, metrics: Metrics, life: Callable[[], Lifecycle]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        keys: Keys,
+        metrics: Metrics,
+        life: Callable[[], Lifecycle],
+        say: Callable[[str], None],
+    ) -> None:
         self._settings: Final = settings
         self._metrics: Final = metrics
         self._life: Final = life
@@ -78,7 +87,10 @@ class Front:
                 "/metrics": _get(self._exposed),
             }
         )
-        self.gate: Final = Gate(self._dispatch, keys=keys, metrics=metrics, phase=lambda: life().phase)
+        log = say if settings.access_log else None
+        self.gate: Final = Gate(self._dispatch, keys=keys, metrics=metrics, phase=lambda: life().phase, log=log)
+        self.app: Final = _for_browsers(self.gate, settings.allowed_origins)
+        """What connections are answered by."""
 
     def close(self) -> None:
         """Let the threads of requests go."""
@@ -149,6 +161,19 @@ class Front:
 
     def _exposed(self) -> Response:
         return Response(self._metrics.exposed(), headers={"content-type": CONTENT_TYPE})
+
+
+def _for_browsers(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+    """`app`, and leave for pages of these origins to ask it, also of what it refuses. Without any, `app` itself."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=("GET", "POST"),
+        allow_headers=("*",),
+        expose_headers=("x-request-id", "retry-after"),
+    )
 
 
 def _get(answer: Callable[[], Response]) -> Mapping[str, ASGIApp]:

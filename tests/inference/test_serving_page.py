@@ -201,6 +201,7 @@ class TestOptions:
         line = [word for option, default in given for word in (option, default)]
         assert parse([*line, "--weights", "x"]) == Settings(weights="x")
         silent = {"--weights", "--verify", "--model-name", "--compile-cache", "--max-body", "--api-key-file"}
+        silent |= {"--allowed-origins", "--access-log"}
         assert {names(row[0])[0] for row in self.ROWS} - {option for option, _ in given} == silent
 
 

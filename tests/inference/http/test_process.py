@@ -272,6 +272,19 @@ def test_a_bucket_that_cannot_be_reached_is_said_while_it_is_tried(tmp_path: Pat
     assert "refused; tried once, and again until " in said
 
 
+def test_a_server_whose_log_nobody_reads_any_more_still_ends(export: Path) -> None:
+    """As behind `python -m inference ... 2>&1 | head -1`."""
+    environment = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+    command = [sys.executable, "-m", "inference", "--weights", str(export), *SMALL]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        process.stderr.close()
+        until(lambda: httpx.get(url + "/readyz", timeout=60, trust_env=False).status_code == 200, 300)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == ExitCode.FINE
+
+
 def test_a_port_that_is_taken_is_said_at_once(export: Path) -> None:
     with started(["--weights", str(export), *SMALL]) as first:
         port = first.url.rpartition(":")[2]

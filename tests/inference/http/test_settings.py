@@ -20,7 +20,7 @@ def test_every_option() -> None:
         "--weights gs://b/m --source download --weights-cache /c --verify --dtype bfloat16 --model-name m "
         "--compile-cache /x --host 0.0.0.0 --port 0 --slots 32 --context 1048576 --grid 128 --queue 5 "
         "--prefill-tokens 1024 --cache-memory 0 --max-body 1.5MiB --api-key-file k --drain-timeout 2.5 "
-        "--keep-alive 1 --stall-timeout 2 --heartbeat-timeout 3"
+        "--keep-alive 1 --stall-timeout 2 --heartbeat-timeout 3 --access-log --allowed-origins https://a.example,*"
     )
     assert parse(line.split()) == Settings(
         weights="gs://b/m",
@@ -44,6 +44,8 @@ def test_every_option() -> None:
         keep_alive=1.0,
         stall_timeout=2.0,
         heartbeat_timeout=3.0,
+        access_log=True,
+        allowed_origins=("https://a.example", "*"),
     )
 
 
@@ -78,6 +80,29 @@ def test_every_option() -> None:
 def test_what_is_refused(line: str, match: str) -> None:
     with pytest.raises(ServingError, match=match):
         parse(line.split(" ") if line else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "origins"),
+    [
+        ("https://a.example", ("https://a.example",)),
+        ("http://localhost:3000,http://[::1]:3000", ("http://localhost:3000", "http://[::1]:3000")),
+        ('["*"]', ("*",)),
+        ('["https://a.example", "https://b.example:8443"]', ("https://a.example", "https://b.example:8443")),
+    ],
+)
+def test_origins(said: str, origins: tuple[str, ...]) -> None:
+    assert parse(["--weights", "m", "--allowed-origins", said]).allowed_origins == origins
+
+
+@pytest.mark.parametrize(
+    "said", ["", "a.example", "https://a.example/", "https://A.example", '["*"', "[]", "[1]", "null"]
+)
+def test_what_is_no_origin_would_never_match(said: str) -> None:
+    with pytest.raises(
+        ServingError, match=r"argument --allowed-origins: .* is no (list of origins|origin: SCHEME://HOST)"
+    ):
+        parse(["--weights", "m", "--allowed-origins", said])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,19 @@ def test_a_port_that_is_taken() -> None:
         with pytest.raises(ServingError) as refused:
             listen("127.0.0.1", port)
     assert str(refused.value) == f"--host 127.0.0.1 --port {port}: Address already in use; is another server there?"
+
+
+@pytest.mark.parametrize(
+    ("host", "reached"), [("::", {"127.0.0.1", "::1"}), ("0.0.0.0", {"127.0.0.1"}), ("::1", {"::1"})]
+)
+def test_who_reaches_an_address(host: str, reached: set[str]) -> None:
+    with listen(host, 0) as listening:
+        port = listening.getsockname()[1]
+        found = set()
+        for address in ("127.0.0.1", "::1"):
+            with contextlib.suppress(OSError), socket.create_connection((address, port), timeout=5):
+                found.add(address)
+    assert found == reached
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "fe80::1"])  # of nobody (RFC 5737); of no interface
