@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from training.checkpoint.errors import ResumeRefusedError, SaveFailedError, StoreError
+from training.commands.arguments import HELP, Commands, Place
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.preemption import Notice
@@ -23,7 +24,7 @@ COMMANDS: Final = ("checkpoints", "export", "prepare")
 """One module of `training.commands` each."""
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     """Loads the module of a command when it is called, or its help is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -36,13 +37,18 @@ class _Commands(click.Group):
         return command
 
 
-@click.group(cls=_Commands, invoke_without_command=True, context_settings={"max_content_width": 100})
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="What to train: a YAML file.")
+@click.group(cls=_Commands, invoke_without_command=True, context_settings=HELP)
+@click.option(
+    "--config", type=Place("copy the file to a disk first"), metavar="FILE", help="What to train: a YAML file."
+)
 @click.option(
     "--set", "overrides", multiple=True, metavar="FIELD=VALUE", help="Set one field, by its path; may be repeated."
 )
 @click.option(
-    "--run-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run's folder.  [default: runs/NAME]"
+    "--run-dir",
+    type=Place("a run's folder is on a disk, and --set checkpoint.root=gs://bucket/prefix puts the checkpoints there"),
+    metavar="DIR",
+    help="The run's folder, on a disk.  [default: runs/NAME]",
 )
 @click.option("--fresh", is_flag=True, help="Start at step 0 though there are checkpoints. They are kept.")
 @click.option("--allow-changes", is_flag=True, help="Go on though the configuration or the data were changed.")

@@ -78,6 +78,10 @@ class CheckpointConfig:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise TrainingError(f"every is {self.every}; it counts steps, from 1")
+        if self.root is not None and not self.root.strip():
+            raise TrainingError(
+                "root is empty; name a folder or gs://bucket/prefix, or leave it out for the folder of the run"
+            )
         if not 1 <= self.grace_seconds <= 120:
             raise TrainingError(f"grace_seconds is {self.grace_seconds}; a spot VM is off after 30 (120 at the most)")
 

@@ -11,6 +11,7 @@ from typing import Any, final
 
 import yaml
 
+from training.checkpoint.names import CHECKPOINTS
 from training.errors import TrainingError
 from training.yaml_file import read
 
@@ -55,7 +56,7 @@ class RunDirectory:
     @property
     def checkpoints(self) -> Path:
         """Where the checkpoints are unless the configuration names a root."""
-        return self.path / "checkpoints"
+        return self.path / CHECKPOINTS
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Keep the configuration as it is after defaults and overrides. Raises TrainingError where it cannot be."""

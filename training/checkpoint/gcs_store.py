@@ -56,7 +56,10 @@ class GcsStore(AbstractStore):
         """`url`: gs://bucket/prefix; `retry_seconds`: after which 429, 503 and broken connections become an error."""
         match = _ADDRESS.fullmatch(url)
         if match is None:
-            raise CheckpointError(f"{url!r} names no bucket and prefix; write it as gs://bucket/prefix")
+            raise CheckpointError(
+                f"{url!r} names no bucket; write it as gs://bucket/prefix. A bucket has 3 to 222 lower-case letters, "
+                "digits, '-', '_' and '.'"
+            )
         prefix = (match["prefix"] or "").strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
         self.url = f"{SCHEME}{match['bucket']}/{prefix}".rstrip("/")

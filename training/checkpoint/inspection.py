@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
@@ -16,7 +16,7 @@ from training.checkpoint.documents import DamagedError
 from training.checkpoint.errors import CheckpointError, NotThereError
 from training.checkpoint.local_store import LocalStore
 from training.checkpoint.manifest import Manifest
-from training.checkpoint.names import QUARANTINED, Name, parsed
+from training.checkpoint.names import CHECKPOINTS, QUARANTINED, Name, parsed
 from training.checkpoint.owner import owner_of
 from training.checkpoint.store import AbstractStore, open_store
 from training.checkpoint.tokenizer_file import problem_of
@@ -84,14 +84,28 @@ def _entries(store: AbstractStore) -> tuple[Entry, ...]:
 def verify(root: Root, names: Sequence[str] = ()) -> tuple[Entry, ...]:
     """Those checkpoints of a root, or all, with every byte read, that of the tokenizer beside them too.
 
-    Raises CheckpointError for an unknown name.
+    Raises CheckpointError for an unknown name, and where there is none at all: nothing that was verified is no answer.
     """
     with _opened(root) as store:
-        return tuple(_verified(store, entry) for entry in _chosen(store, names))
+        entries = _chosen(store, names)
+        if not entries:
+            raise CheckpointError(f"{store.url}: there are no checkpoints to verify{meant_instead(store)}")
+        return tuple(_verified(store, entry) for entry in entries)
 
 
-def remove(root: Root, names: Sequence[str], *, force: bool = False) -> tuple[Entry, ...]:
-    """Delete checkpoints, whoever made them; gives what they were.
+def meant_instead(root: Root) -> str:
+    """A hint where a root has no checkpoints: it is the folder of a run, or a checkpoint itself; else nothing."""
+    with _opened(root) as store:
+        above, _, last = store.url.rpartition("/")
+        if parsed(last) is not None:
+            return f"; it is one itself: name {above}, and {last} behind it"
+        return f"; did you mean {store.url}/{CHECKPOINTS}?" if CHECKPOINTS in store.folders() else ""
+
+
+def remove(
+    root: Root, names: Sequence[str], *, force: bool = False, agreed: Callable[[], bool] = lambda: True
+) -> tuple[Entry, ...]:
+    """Delete checkpoints, whoever made them; gives what they were. `agreed` is asked last, and may keep them all.
 
     Raises CheckpointError, before anything is deleted, where one of them is the newest valid one of its run, unless
     `force`.
@@ -101,6 +115,8 @@ def remove(root: Root, names: Sequence[str], *, force: bool = False) -> tuple[En
         if not force:
             for run in sorted({entry.run for entry in entries if entry.run is not None}):
                 _refuse_newest(store, run, names)
+        if not agreed():
+            return ()
         for entry in entries:
             if entry.run is not None:
                 lease.forget(store, entry.run, entry.prefix)

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 from training.checkpoint.errors import CheckpointError
 
+CHECKPOINTS: Final = "checkpoints"
+"""What their folder in that of a run is called."""
 MANIFEST: Final = "MANIFEST.json"
 """Written last: a checkpoint is complete when it is there."""
 OWNER: Final = "OWNER.json"

@@ -89,6 +89,10 @@ def open_store(root: str | Path | AbstractStore) -> AbstractStore:
         from training.checkpoint.gcs_store import GcsStore
 
         return GcsStore(str(root))
+    if not str(root).strip():
+        raise CheckpointError(f"the address of the checkpoints is empty; name a folder or {SCHEME}bucket/prefix")
+    if str(root).startswith("gs:"):
+        raise CheckpointError(f"{root}: did you mean {SCHEME}{str(root)[3:].lstrip('/')}?")
     if found := _ADDRESS.match(str(root)):
         hint = f"; did you mean {SCHEME}{str(root)[found.end() :]}?" if found[0].lower() == SCHEME else ""
         raise CheckpointError(f"{root}: checkpoints need a folder or {SCHEME}bucket/prefix, not {found[0]}{hint}")

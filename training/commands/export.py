@@ -7,10 +7,16 @@ from pathlib import Path
 
 import click
 
+from training.commands.arguments import HELP, Address, Place
 
-@click.command("export", short_help="Write the weights of a checkpoint as a model that can be served.")
-@click.argument("checkpoint")
-@click.argument("out", type=click.Path(path_type=Path))
+_OUT = Place("export to a disk, and copy the folder there afterwards")
+
+
+@click.command(
+    "export", context_settings=HELP, short_help="Write the weights of a checkpoint as a model that can be served."
+)
+@click.argument("checkpoint", type=Address())
+@click.argument("out", type=_OUT)
 @click.option("--run", metavar="NAME", help="Whose newest checkpoint is taken, where several runs have some there.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(checkpoint: str, out: Path, run: str | None, form: str) -> None:

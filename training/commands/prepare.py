@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from training.commands.arguments import HELP, Place
+
 if TYPE_CHECKING:
     from training.data.prepare import Prepared
     from training.data.survey import Progress
@@ -21,10 +23,10 @@ CORPORA: Final = ("pydoc", "shakespeare")
 """As training.data.corpora has them, which is imported only when the command runs."""
 PACKINGS: Final = ("concat-split", "best-fit")
 """As training.data.packing has them."""
-_FILE: Final = click.Path(path_type=Path)
+_FILE: Final = Place("data is prepared on a disk: name a place there, and copy from or to the bucket")
 
 
-@click.command(name="prepare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(name="prepare", context_settings=HELP, short_help="Make of text what a run reads.")
 @click.option("--text", "texts", type=_FILE, multiple=True, metavar="FILE...", help="Plain text, UTF-8; one or more.")
 @click.argument("more", nargs=-1, type=_FILE, metavar="")
 @click.option(

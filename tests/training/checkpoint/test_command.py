@@ -83,8 +83,21 @@ def test_verify_reads_every_byte_and_changes_nothing(root: Path) -> None:
     assert not (root / "00000004-2/QUARANTINED.json").exists()
 
 
+def test_the_answer_comes_first(root: Path) -> None:
+    assert called("ls", root).stdout.splitlines()[0] == f"{root}: 5 checkpoints"
+    (root / "00000003-2/PART-0.json").write_text("{}")
+    answer = called("verify", root).stdout.splitlines()[0]
+    assert answer == f"{root}: 5 checkpoints, every byte read: 2 whole, 2 damaged, 1 not finished or foreign"
+    assert called("verify", root, "00000001-1").stdout.startswith(f"{root}: 1 checkpoint, every byte read: 1 whole\n")
+
+
 def test_rm_asks_and_spares_the_newest_valid_one(root: Path) -> None:
-    assert called("rm", root, "00000001-1", typed="n\n").exit_code == 1
+    kept = called("rm", root, "00000001-1", typed="n\n")
+    assert (kept.exit_code, kept.stdout) == (0, "")
+    assert kept.stderr.endswith("nothing was deleted\n")
+    unasked = called("rm", root, "00000001-1")
+    assert (unasked.exit_code, unasked.stdout) == (2, "")
+    assert "nothing was deleted: nobody is there to be asked; say --yes" in unasked.stderr
     assert (root / "00000001-1").exists()
     with pytest.raises(CheckpointError, match=r"00000004-2 is the newest valid checkpoint of run r.*--force"):
         called("rm", root, "00000003-2", "00000004-2", "--yes")
@@ -109,8 +122,22 @@ def test_rm_by_force_makes_the_one_before_the_newest(root: Path) -> None:
 
 def test_mistakes_are_named(root: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"has no checkpoint '0000001-1'; did you mean 00000001-1\?"):
-        called("rm", root, "0000001-1", "--yes")
+        called("rm", root, "0000001-1")  # before anybody is asked
     with pytest.raises(CheckpointError, match=r"there is no folder .*nowhere"):
         called("ls", tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     assert called("ls", tmp_path / "empty").stdout == f"{tmp_path}/empty: no checkpoints\n"
+
+
+def test_nothing_verified_is_no_answer_and_the_right_folder_is_told(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"empty: there are no checkpoints to verify$"):
+        called("verify", tmp_path / "empty")
+    (tmp_path / "run").mkdir()
+    root.joinpath("00000001-1").rename(tmp_path / "run/checkpoints")
+    hint = rf"; did you mean {tmp_path}/run/checkpoints\?$"
+    with pytest.raises(CheckpointError, match=rf"run: there are no checkpoints to verify{hint}"):
+        called("verify", tmp_path / "run")
+    assert re.search(hint, called("ls", tmp_path / "run").stdout.strip())
+    said = called("ls", root / "00000004-2").stdout
+    assert said == f"{root}/00000004-2: no checkpoints; it is one itself: name {root}, and 00000004-2 behind it\n"

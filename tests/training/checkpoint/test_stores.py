@@ -197,6 +197,10 @@ def test_a_bucket_without_credentials_is_one_message(
         ("file:///b/p", r"bucket/prefix, not file://$"),
         ("git+ssh://b/p", r"bucket/prefix, not git\+ssh://$"),
         ("GS://b/p", r"bucket/prefix, not GS://; did you mean gs://b/p\?$"),
+        ("gs:/b/p", r"^gs:/b/p: did you mean gs://b/p\?$"),
+        ("gs:b/p", r"^gs:b/p: did you mean gs://b/p\?$"),
+        ("", r"the address of the checkpoints is empty; name a folder or gs://bucket/prefix$"),
+        ("gs://Bucket/p", r"names no bucket; .* 3 to 222 lower-case letters"),
     ],
 )
 def test_an_address_of_another_store_becomes_no_folder(address: str, said: str) -> None:

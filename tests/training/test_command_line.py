@@ -1,0 +1,57 @@
+"""What a user types at `python -m training`: every mistake is one message, exit 2, and nothing is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from training.__main__ import run
+from training.exit_codes import ExitCode
+
+EMPTY = "it is empty; name a file or a folder"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["--config", "", "--run-dir", "r"], f"'--config': {EMPTY}"),
+        (["--config", "run.yaml", "--run-dir", " "], f"'--run-dir': {EMPTY}"),
+        (["--config", "run.yaml", "--run-dir", "gs://b/p"], "--set checkpoint.root=gs://bucket/prefix puts the check"),
+        (["--config", "gs://b/run.yaml"], "gs://b/run.yaml is a bucket; copy the file to a disk first"),
+        (["prepare", "--text", "", "--out", "o"], f"'--text': {EMPTY}"),
+        (["prepare", "--text", "a.txt", "--out", ""], f"'--out': {EMPTY}"),
+        (["prepare", "--text", "a.txt", "--out", "gs://b/p"], "gs://b/p is a bucket; data is prepared on a disk"),
+        (["prepare", "--tokenizer", "", "--text", "a.txt", "--out", "o"], f"'--tokenizer': {EMPTY}"),
+        (["export", "", "o"], "'CHECKPOINT': it is empty; name a folder or gs://bucket/prefix"),
+        (["export", "c", ""], f"'OUT': {EMPTY}"),
+        (["export", "c", "gs://b/p"], "gs://b/p is a bucket; export to a disk, and copy the folder"),
+        (["checkpoints", "ls", ""], "'DIR': it is empty"),
+        (["chekpoints", "ls", "c"], "there is no command 'chekpoints'; did you mean checkpoints?"),
+        (["checkpoints", "verfy", "c"], "there is no command 'verfy'; did you mean verify?"),
+        (["zzz"], "there is no command 'zzz'; there are checkpoints, export, prepare"),
+        ([], "name a configuration with --config, or a command: checkpoints, export, prepare"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_line_makes_nothing(
+    line: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(line) == ExitCode.BAD_INPUT
+    output = capsys.readouterr()
+    assert said in output.err
+    assert output.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [[], ["prepare"], ["export"], ["checkpoints"], ["checkpoints", "rm"]], ids=" ".join)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_command_has_help_whose_lists_are_whole(
+    words: list[str], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, option]) == ExitCode.FINE
+    said = capsys.readouterr().out
+    assert said.startswith("Usage: python -m training")
+    listed = said.partition("Commands:")[2]
+    assert "..." not in listed
