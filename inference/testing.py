@@ -53,6 +53,7 @@ class Call(enum.Enum):
     """What an engine is asked."""
 
     ADMIT = "admit"
+    BEGIN_PREFILL = "begin prefill"
     PREFILL = "prefill"
     DECODE = "decode"
     SNAPSHOT = "snapshot"
@@ -91,6 +92,8 @@ class _Row:
     """Chosen and not read; None until the prompt is read."""
     faulty: bool = False
     """Whether its logits were no numbers, and it can only be released."""
+    begun: bool = False
+    """Whether a piece is begun that was not waited for."""
 
 
 @final
@@ -105,6 +108,7 @@ class SummingEngine(AbstractEngine):
         self,
         *,
         slots: int = 4,
+        devices: int = 1,
         grid: int = 8,
         context: int = 4096,
         vocab_size: int = 256,
@@ -114,8 +118,18 @@ class SummingEngine(AbstractEngine):
         faults: Iterable[Fault] = (),
         watch: Callable[[Call, tuple[int, ...]], None] | None = None,
     ) -> None:
-        """`possible`: a token so many places behind the state, or more, has the log-probability minus infinity."""
-        self._limits = Limits(slots=slots, grid=grid, context=context, vocab_size=vocab_size, state_bytes=state_bytes)
+        """`devices` have the slots between them, and are one machine here.
+
+        `possible`: a token so many places behind the state, or more, has the log-probability minus infinity.
+        """
+        self._limits = Limits(
+            slots=slots,
+            grid=grid,
+            context=context,
+            vocab_size=vocab_size,
+            state_bytes=state_bytes,
+            devices=devices,
+        )
         self._rows: dict[int, _Row] = {}
         self._possible = vocab_size if possible is None else possible
         self._delays = dict(delays or {})
@@ -149,9 +163,16 @@ class SummingEngine(AbstractEngine):
             self._rows[slot] = _Row(parameters, tuple(prompt), position, state)
             return position
 
+    def begin_prefill(self, slot: int, *, scored: bool = False) -> None:
+        with self._called(Call.BEGIN_PREFILL, slot):
+            row = self._row(slot, answering=False)
+            self._rest(slot, row)
+            row.begun = True
+
     def prefill(self, slot: int, *, scored: bool = False) -> Prefilled:
         with self._called(Call.PREFILL, slot):
             row = self._row(slot, answering=False)
+            row.begun = False
             first = row.position
             end = min(len(row.prompt), (first // self._limits.grid + 1) * self._limits.grid)
             scores = []
@@ -182,6 +203,7 @@ class SummingEngine(AbstractEngine):
     def snapshot(self, slot: int) -> Snapshot:
         with self._called(Call.SNAPSHOT, slot):
             row = self._row(slot, answering=False)
+            self._rest(slot, row)
             if row.position == 0 or row.position % self._limits.grid:
                 raise SlotError(f"slot {slot}: position {row.position} is no place on a grid of {self._limits.grid}")
             return Snapshot(
@@ -198,7 +220,7 @@ class SummingEngine(AbstractEngine):
             del self._rows[slot]
 
     def free_slots(self) -> Sequence[int]:
-        return [slot for slot in range(1, self._limits.slots + 1) if slot not in self._rows]
+        return list(self._limits.by_turns(set(range(1, self._limits.slots + 1)) - set(self._rows)))
 
     @contextmanager
     def _called(self, call: Call, *slots: int) -> Iterator[None]:
@@ -256,6 +278,10 @@ class SummingEngine(AbstractEngine):
         if (row.token is not None) != answering:
             raise SlotError(f"slot {slot}: {'its prompt is not read yet' if answering else 'it answers already'}")
         return row
+
+    def _rest(self, slot: int, row: _Row) -> None:
+        if row.begun:
+            raise SlotError(f"slot {slot}: a piece of its prompt is begun, and not waited for")
 
     def _decode(self, row: _Row) -> Choice:
         assert row.token is not None

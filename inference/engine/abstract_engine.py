@@ -1,4 +1,5 @@
-"""What the scheduler asks of an engine. Two stand behind it: the one on a device, and one whose tokens are sums.
+"""What the scheduler asks of an engine. Three stand behind it: the one on a device, one on several devices that is made
+of such, and one whose tokens are sums.
 
 An engine has `slots` rows of state, each of one fixed size. It is driven by one thread. A slot goes
 
@@ -36,6 +37,24 @@ class Limits:
     """Tokens that there are: 0 to vocab_size - 1."""
     state_bytes: int
     """Bytes of the state of one sequence, whatever its length."""
+    devices: int = 1
+    """That work side by side: each has as many of the slots, 1, 2, ... the first. What is done on one costs the others
+    nothing."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.devices <= self.slots or self.slots % self.devices:
+            raise ValueError(f"devices: {self.slots} slots are not the same number on each of {self.devices}")
+
+    def device_of(self, slot: int) -> int:
+        """The device that a slot stands on, counted from 0."""
+        return (slot - 1) * self.devices // self.slots
+
+    def by_turns(self, free: Iterable[int]) -> tuple[int, ...]:
+        """These slots, each the first of the device that has the most of them left."""
+        of_device: list[list[int]] = [[] for _ in range(self.devices)]
+        for slot in sorted(free):
+            of_device[self.device_of(slot)].append(slot)
+        return tuple(slot for _, slot in sorted((at - len(of), slot) for of in of_device for at, slot in enumerate(of)))
 
 
 @final
@@ -83,6 +102,13 @@ class AbstractEngine(ABC):
         """
 
     @abstractmethod
+    def begin_prefill(self, slot: int, *, scored: bool = False) -> None:
+        """Begin what the next `prefill` of the slot waits for, so that other devices can be given work meanwhile.
+
+        Until then the slot can only be prefilled, with the same `scored`, or released.
+        """
+
+    @abstractmethod
     def prefill(self, slot: int, *, scored: bool = False) -> Prefilled:
         """Read the next piece of the prompt: from the position to the next place on the grid, or the end.
 
@@ -104,7 +130,7 @@ class AbstractEngine(ABC):
 
     @abstractmethod
     def free_slots(self) -> Sequence[int]:
-        """Those that can be admitted to, in order."""
+        """Those that can be admitted to: by turns of the device that has the most of them, each in order."""
 
 
 @final

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
 import jax
+from jax.sharding import SingleDeviceSharding
 
 LEAST_BUCKET: Final = 64
 """Rows of a piece, at least: with fewer, the order of the sums of a product changes with their number."""
@@ -30,9 +31,11 @@ def bucket_of(length: int, sizes: tuple[int, ...]) -> int:
 class CompiledPrograms:
     """Each program is compiled once for its name and its shapes, when it is first asked for."""
 
-    def __init__(self, options: Mapping[str, bool | str] | None = None) -> None:
-        """`options` go to the compiler."""
+    def __init__(self, options: Mapping[str, bool | str] | None, device: jax.Device | None) -> None:
+        """For `device`, or that of the arguments. `options` go to the compiler."""
         self._options = None if options is None else dict(options)
+        # Arguments that a program does not use do not say where it runs.
+        self._where: dict[str, Any] = {} if device is None else {"out_shardings": SingleDeviceSharding(device)}
         self._compiled: dict[tuple[str, int], Program] = {}
 
     @property
@@ -46,6 +49,6 @@ class CompiledPrograms:
 
     def add(self, name: str, bucket: int, traced: Program, examples: tuple[Any, ...], *, gives: int | None) -> Program:
         """Compile a program for arguments like these. The arrays of argument number `gives` are given away to it."""
-        lowered = jax.jit(traced, donate_argnums=gives).lower(*examples)
+        lowered = jax.jit(traced, donate_argnums=gives, **self._where).lower(*examples)
         self._compiled[name, bucket] = lowered.compile(self._options)
         return self._compiled[name, bucket]

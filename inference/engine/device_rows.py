@@ -44,12 +44,14 @@ class DeviceRows:
         context: int,
         buckets: Sequence[int],
         compiler_options: Mapping[str, bool | str] | None,
+        device: jax.Device | None,
     ) -> None:
-        """An empty pool on the device of the model."""
+        """An empty pool on the device of the model, which is `device` where it is not the first."""
         leaves, structure = jax.tree.flatten(model)
         state = jax.eval_shape(lambda: init_state(model, 1, context=context))
         self.weights: tuple[Array, ...] = tuple(leaves)
-        self.table = SamplingTable(rows, vocab_size=model.config.vocab_size)
+        self.table = SamplingTable(rows, vocab_size=model.config.vocab_size, device=device)
+        self._where = device
         self.buckets = tuple(buckets)
         self._programs = Programs(
             model=structure,
@@ -58,7 +60,7 @@ class DeviceRows:
             vocab_size=model.config.vocab_size,
             context=context,
         )
-        self._compiled = CompiledPrograms(compiler_options)
+        self._compiled = CompiledPrograms(compiler_options, device)
         self._meant: tuple[tuple[int, ...], Array | None] = ((), None)
         self.renew()
         self.row_shapes = tuple(
@@ -95,10 +97,10 @@ class DeviceRows:
         self.pool, chosen = program(self.weights, self.pool, self.table.on_device(), order)
         return chosen  # type: ignore[no-any-return]
 
-    def score(self, order: np.ndarray, before: Any) -> tuple[tuple[np.ndarray, ...], Array]:
-        """The log-probabilities of a piece on the host, and the logits behind it on the device."""
+    def score(self, order: np.ndarray, before: Any) -> tuple[tuple[Array, ...], Array]:
+        """The log-probabilities of a piece, and the logits behind it."""
         scored, boundary = self._program("score", len(order) - HEAD)(self.weights, self.pool.state, order, before)
-        return jax.device_get(scored), boundary
+        return scored, boundary
 
     def clear(self, row: int) -> None:
         """Empty a row."""
@@ -121,7 +123,7 @@ class DeviceRows:
         """The rows that are meant; what was sent before, where they are the same."""
         known, mask = self._meant
         if mask is None or known != numbers:
-            mask = jax.device_put(self._rows(numbers))
+            mask = jax.device_put(self._rows(numbers), self._where)
             self._meant = (numbers, mask)
         return mask
 

@@ -6,7 +6,8 @@ its own positions, padded to one of a few lengths: how it is cut depends on posi
 what was cached. A state that is put back on the grid therefore goes on as if the prompt had been read here.
 
 A decode sends the device the rows that are meant, where they are not those of the last one, and takes a token a row
-from it. All else stays there: states, chosen tokens, sampling parameters, counts of tokens.
+from it. All else stays there: states, chosen tokens, sampling parameters, counts of tokens. What is begun runs while
+the host goes on; what is finished was waited for.
 """
 
 from __future__ import annotations
@@ -16,19 +17,22 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Final, final
 
 import jax
 import numpy as np
 from jax.typing import DTypeLike
+from jaxtyping import Array
 
 from inference.engine.abstract_engine import AbstractEngine, Choice, Limits, Prefilled, SlotError, Snapshot
+from inference.engine.choices import choices_of, scores_of
 from inference.engine.compiled_programs import LEAST_BUCKET, bucket_of, buckets
 from inference.engine.device_rows import DeviceRows
 from inference.engine.programs import HEAD, Pool
 from inference.engine.sampling import Chosen
 from inference.engine.sampling_parameters import SamplingParameters
-from inference.engine.slots import FaultySlotsError, Phase, Slot, Slots
+from inference.engine.sampling_table import is_marked, marks_of
+from inference.engine.slots import Begun, FaultySlotsError, Phase, Slot, Slots
 from inference.engine.snapshots import check, digest, seal
 from training.model.language_model import LanguageModel, unrolled
 from training.model.precision import cast_for_compute
@@ -56,20 +60,24 @@ class Engine(AbstractEngine):
         dtype: DTypeLike | None = None,
         weights_digest: str | None = None,
         compiler_options: Mapping[str, bool | str] | None = None,
+        device: jax.Device | None = None,
+        first_slot: int = 1,
     ) -> None:
         """`dtype` is what is computed in; None for that of the model. `weights_digest` is what the loader knows of it.
 
-        A model whose pattern is repeated is unrolled, which copies it. Raises ValueError for sizes that make no engine.
+        `device` is where the model is, if it is not the first that there is. The slots are called `first_slot`, and so
+        on. A model whose pattern is repeated is unrolled, which copies it. Raises ValueError for sizes that make no
+        engine.
         """
-        _check_sizes(slots, context, grid)
-        model = model if model.config.repeats == 1 else unrolled(model)
-        model = model if dtype is None else cast_for_compute(model, dtype)
+        check_sizes(slots, context, grid)
+        model = for_decoding(model, dtype)
         self._device = DeviceRows(
             model,
             rows=slots + 1,
             context=context,
             buckets=buckets(grid=grid, context=context),
             compiler_options=compiler_options,
+            device=device,
         )
         self._limits = Limits(
             slots=slots,
@@ -79,7 +87,7 @@ class Engine(AbstractEngine):
             state_bytes=sum(each.size * each.dtype.itemsize for each in self._device.row_shapes),
         )
         self._weights_digest = weights_digest
-        self._slots = Slots(slots)
+        self._slots = Slots(slots, first=first_slot)
 
     @property
     def limits(self) -> Limits:
@@ -129,14 +137,20 @@ class Engine(AbstractEngine):
         if start is not None:
             check(start, shapes=self._device.row_shapes, grid=self._limits.grid, prompt=len(tokens))
         with self._losing_all():
-            self._device.clear(slot)
+            self._device.clear(taken.row)
             if start is not None:
-                self._device.restore(slot, start.arrays)
-            if _is_marked(parameters):
-                self._device.mark(slot, *_marks(tokens, parameters, self._limits.vocab_size))
-        self._device.table.put(slot, parameters)
+                self._device.restore(taken.row, start.arrays)
+            if is_marked(parameters):
+                self._device.mark(taken.row, *marks_of(tokens, parameters, vocab_size=self._limits.vocab_size))
+        self._device.table.put(taken.row, parameters)
         taken.begin(tokens, parameters, position=0 if start is None else start.position)
         return taken.position
+
+    def begin_prefill(self, slot: int, *, scored: bool = False) -> None:
+        """See AbstractEngine. Raises SlotError where only some pieces of a prompt are scored."""
+        read = self._slots[slot]
+        read.need_rest("another")
+        read.begun = self._begun(read, scored=scored)
 
     def prefill(self, slot: int, *, scored: bool = False) -> Prefilled:
         """See AbstractEngine. Raises FaultySlotsError; SlotError where only some pieces of a prompt are scored.
@@ -146,11 +160,10 @@ class Engine(AbstractEngine):
         read = self._slots[slot]
         read.need("prefill", Phase.READING)
         read.decide_scoring(scored)
-        piece = read.piece(self._limits.grid)
-        order = self._order(read, piece)
+        begun, read.begun = read.begun or self._begun(read, scored=scored), None
+        piece, chosen = begun.piece, begun.chosen
         with self._losing_all():
-            scores = self._scores(read, piece, order) if scored else ()
-            chosen = self._device.prefill(order)
+            scores = scores_of(read, piece, begun.scored) if scored else ()
             tokens = np.asarray(chosen.token).tolist()
         read.position = piece.stop
         if tokens[0] < 0:
@@ -159,40 +172,52 @@ class Engine(AbstractEngine):
         if piece.stop < len(read.prompt):
             return Prefilled(position=piece.stop, choice=None, scores=scores)
         read.phase, read.boundary = Phase.ANSWERING, None
-        return Prefilled(position=piece.stop, choice=_choices(chosen, tokens, {0: read})[slot], scores=scores)
+        return Prefilled(position=piece.stop, choice=choices_of(chosen, tokens, [(0, read)])[slot], scores=scores)
 
     def decode(self, slots: Iterable[int]) -> Mapping[int, Choice]:
         """See AbstractEngine. Raises FaultySlotsError; SlotError where the context of a slot is full."""
-        numbers = tuple(slots)
-        if not numbers:
-            return {}
-        read = self._slots.to_decode(numbers, context=self._limits.context)
+        read = self.to_decode(tuple(slots))
+        return self.finish_decode(read, self.begin_decode(read)) if read else {}
+
+    def to_decode(self, numbers: Sequence[int]) -> Mapping[int, Slot]:
+        """The slots of a decode. Raises SlotError where one of them cannot; nothing is done yet."""
+        return self._slots.to_decode(numbers, context=self._limits.context)
+
+    def begin_decode(self, read: Mapping[int, Slot]) -> Chosen:
+        """Have the device choose the next tokens of these."""
         with self._losing_all():
-            chosen = self._device.decode(numbers)
+            chosen = self._device.decode(tuple(slot.row for slot in read.values()))
+            chosen.token.copy_to_host_async()
+        return chosen
+
+    def finish_decode(self, read: Mapping[int, Slot], chosen: Chosen) -> Mapping[int, Choice]:
+        """What it chose, as `decode` has it. Raises FaultySlotsError."""
+        with self._losing_all():
             tokens = np.asarray(chosen.token).tolist()
-        sound = {}
-        for number, slot in read.items():
+        sound = []
+        for slot in read.values():
             slot.position += 1
-            if tokens[number] < 0:
+            if tokens[slot.row] < 0:
                 slot.phase = Phase.FAULTY
             else:
-                sound[number] = slot
-        choices = _choices(chosen, tokens, sound)
+                sound.append((slot.row, slot))
+        choices = choices_of(chosen, tokens, sound)
         if len(sound) < len(read):
-            raise FaultySlotsError([number for number in numbers if number not in sound], choices)
+            raise FaultySlotsError([number for number in read if number not in choices], choices)
         return choices
 
     def snapshot(self, slot: int) -> Snapshot:
         """See AbstractEngine."""
         kept = self._slots[slot]
         kept.need("snapshot", Phase.READING, Phase.ANSWERING)
+        kept.need_rest("snapshot")
         if kept.position % self._limits.grid or kept.position > len(kept.prompt):
             raise SlotError(
                 f"slot {slot}: is at {kept.position} of a prompt of {len(kept.prompt)} tokens; a state is kept at "
                 f"multiples of {self._limits.grid}, before anything is answered"
             )
         with self._losing_all():
-            arrays = self._device.fetch(slot)
+            arrays = self._device.fetch(kept.row)
         return seal(kept.position, arrays)
 
     def release(self, slot: int) -> None:
@@ -200,13 +225,20 @@ class Engine(AbstractEngine):
         given = self._slots[slot]
         given.need("release", Phase.READING, Phase.ANSWERING, Phase.FAULTY)
         with self._losing_all():
-            self._device.clear(slot)
-        self._device.table.clear(slot)
+            self._device.clear(given.row)
+        self._device.table.clear(given.row)
         given.empty()
 
     def free_slots(self) -> Sequence[int]:
         """See AbstractEngine."""
         return self._slots.free()
+
+    def lose(self) -> None:
+        """Give up what is on the device: every slot that was not free can only be released."""
+        for slot in self._slots:
+            if slot.phase is not Phase.FREE:
+                slot.phase, slot.begun = Phase.FAULTY, None
+        self._device.renew()
 
     def _checked(self, prompt: Sequence[int], parameters: SamplingParameters) -> np.ndarray:
         """The prompt as an array."""
@@ -222,20 +254,27 @@ class Engine(AbstractEngine):
     def _order(self, slot: Slot, piece: range) -> np.ndarray:
         """What `prefill` and `score` are told, with the tokens of the piece."""
         order = np.zeros(HEAD + bucket_of(len(piece), self._device.buckets), np.int32)
-        order[:HEAD] = slot.number, len(piece), piece.stop == len(slot.prompt)
+        order[:HEAD] = slot.row, len(piece), piece.stop == len(slot.prompt)
         order[HEAD : HEAD + len(piece)] = slot.prompt[piece.start : piece.stop]
         return order
 
-    def _scores(self, slot: Slot, piece: range, order: np.ndarray) -> tuple[Choice, ...]:
-        """The tokens of a piece with their log-probabilities."""
+    def _begun(self, slot: Slot, *, scored: bool) -> Begun:
+        """Have the device read the next piece of a prompt."""
+        slot.need("prefill", Phase.READING)
+        slot.decide_scoring(scored)
+        piece = slot.piece(self._limits.grid)
+        order = self._order(slot, piece)
+        with self._losing_all():
+            scores = self._score(slot, order) if scored else None
+            chosen = self._device.prefill(order)
+            chosen.token.copy_to_host_async()
+        return Begun(piece=piece, chosen=chosen, scored=scores)
+
+    def _score(self, slot: Slot, order: np.ndarray) -> tuple[Array, ...]:
+        """Begin to read a piece for the log-probabilities of its tokens."""
         before = np.zeros(self._limits.vocab_size, np.float32) if slot.boundary is None else slot.boundary
-        (logprobs, top, top_logprobs), slot.boundary = self._device.score(order, before)
-        several = slot.parameters.logprobs or 0
-        return tuple(
-            _scored(int(slot.prompt[place]), logprobs[at], top[at], top_logprobs[at], several)
-            for at, place in enumerate(piece)
-            if place > 0
-        )
+        scored, slot.boundary = self._device.score(order, before)
+        return scored
 
     @contextlib.contextmanager
     def _losing_all(self) -> Iterator[None]:
@@ -243,47 +282,20 @@ class Engine(AbstractEngine):
         try:
             yield
         except Exception:
-            self._device.renew()
-            for slot in self._slots:
-                if slot.phase is not Phase.FREE:
-                    slot.phase = Phase.FAULTY
+            self.lose()
             raise
 
 
-def _check_sizes(slots: int, context: int, grid: int) -> None:
+def for_decoding(model: LanguageModel, dtype: DTypeLike | None) -> LanguageModel:
+    """The model with every layer an array of its own, in the dtype of the engine; itself where it is so already."""
+    model = model if model.config.repeats == 1 else unrolled(model)
+    return model if dtype is None else cast_for_compute(model, dtype)
+
+
+def check_sizes(slots: int, context: int, grid: int) -> None:
     if slots < 1:
         raise ValueError(f"slots: {slots} answer nobody; there is at least 1")
     if not 1 <= context <= LONGEST:
         raise ValueError(f"context: is {context}; it is 1 to {LONGEST}, since positions are int32")
     if grid < LEAST_BUCKET or grid % LEAST_BUCKET:
         raise ValueError(f"grid: is {grid}; it is a multiple of {LEAST_BUCKET}")
-
-
-def _is_marked(parameters: SamplingParameters) -> bool:
-    return bool(parameters.logit_bias) or parameters.repetition_penalty != 1
-
-
-def _marks(prompt: np.ndarray, parameters: SamplingParameters, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The row of the bias, and that of the tokens that were seen."""
-    bias, seen = np.zeros(vocab_size, np.float32), np.zeros(vocab_size, np.int32)
-    bias[list(parameters.logit_bias)] = list(parameters.logit_bias.values())
-    seen[prompt] = 1
-    return bias, seen
-
-
-def _choices(chosen: Chosen, tokens: Sequence[int], rows: Mapping[int, Slot]) -> dict[int, Choice]:
-    """The choice of each slot, which stands in its row. What no row asked for stays on the device."""
-    if all(slot.parameters.logprobs is None for slot in rows.values()):
-        return {slot.number: Choice(token=tokens[row]) for row, slot in rows.items()}
-    logprobs, top, top_logprobs = jax.device_get(chosen[1:])
-    return {
-        slot.number: Choice(token=tokens[row])
-        if slot.parameters.logprobs is None
-        else _scored(tokens[row], logprobs[row], top[row], top_logprobs[row], slot.parameters.logprobs)
-        for row, slot in rows.items()
-    }
-
-
-def _scored(token: int, logprob: Any, top: np.ndarray, top_logprobs: np.ndarray, several: int) -> Choice:
-    likeliest = zip(top[:several].tolist(), top_logprobs[:several].tolist(), strict=True)
-    return Choice(token=token, logprob=float(logprob), top=tuple(likeliest))

@@ -37,9 +37,10 @@ DTYPES: Final[Mapping[str, Any]] = {
 class SamplingTable:
     """One row a slot, and row 0, which is nobody's."""
 
-    def __init__(self, rows: int, *, vocab_size: int) -> None:
-        """All rows empty."""
+    def __init__(self, rows: int, *, vocab_size: int, device: jax.Device | None = None) -> None:
+        """All rows empty. Without `device` they go to the first."""
         self._vocab_size = vocab_size
+        self._where = device
         self._nothing = controls_of(SamplingParameters(temperature=0), vocab_size=vocab_size)
         self._host = {name: np.array([value] * rows, DTYPES[name]) for name, value in self._nothing.items()}
         self._device: Controls | None = None
@@ -56,7 +57,8 @@ class SamplingTable:
         """All rows; what was sent before, where nothing has changed since."""
         if self._device is None:
             # A copy: on a CPU the device may take the memory of the host for its own.
-            self._device = Controls(**jax.device_put({name: array.copy() for name, array in self._host.items()}))
+            copied = {name: array.copy() for name, array in self._host.items()}
+            self._device = Controls(**jax.device_put(copied, self._where))
         return self._device
 
     def _set(self, row: int, values: Mapping[str, Any]) -> None:
@@ -80,3 +82,16 @@ def controls_of(parameters: SamplingParameters, *, vocab_size: int) -> dict[str,
         "draw": parameters.draw,
         "scored": parameters.logprobs is not None,
     }
+
+
+def is_marked(parameters: SamplingParameters) -> bool:
+    """Whether the row of an answer in the pool says something from the start."""
+    return bool(parameters.logit_bias) or parameters.repetition_penalty != 1
+
+
+def marks_of(prompt: np.ndarray, parameters: SamplingParameters, *, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The row of the bias, and that of the tokens that were seen."""
+    bias, seen = np.zeros(vocab_size, np.float32), np.zeros(vocab_size, np.int32)
+    bias[list(parameters.logit_bias)] = list(parameters.logit_bias.values())
+    seen[prompt] = 1
+    return bias, seen

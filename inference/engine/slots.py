@@ -45,11 +45,26 @@ class Phase(enum.Enum):
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A piece of a prompt that the device reads."""
+
+    piece: range
+    """Its places."""
+    chosen: Any
+    """What the device will have chosen."""
+    scored: Any
+    """Log-probabilities, the likeliest and theirs, where they are asked for."""
+
+
+@final
 @dataclass(kw_only=True)
 class Slot:
     """What the host knows of a slot."""
 
     number: int
+    row: int
+    """Where it stands on its device."""
     phase: Phase = Phase.FREE
     position: int = 0
     """Tokens that were read."""
@@ -60,6 +75,8 @@ class Slot:
     """Whether the pieces so far were scored; None before the first."""
     boundary: Any = None
     """Logits behind the last piece that was scored, on the device."""
+    begun: Begun | None = None
+    """The piece that the device reads, where it is not waited for yet."""
 
     def need(self, doing: str, *phases: Phase) -> None:
         """Raises SlotError where the slot is in none of `phases`."""
@@ -68,6 +85,11 @@ class Slot:
             raise SlotError(
                 f"slot {self.number}: {doing} is for a slot that is {allowed}; this one is {self.phase.value}"
             )
+
+    def need_rest(self, doing: str) -> None:
+        """Raises SlotError where the device reads a piece that is not waited for yet."""
+        if self.begun is not None:
+            raise SlotError(f"slot {self.number}: {doing} comes behind the prefill that was begun")
 
     def begin(self, prompt: Any, parameters: SamplingParameters, *, position: int) -> None:
         """Reading, from the position on."""
@@ -89,21 +111,22 @@ class Slot:
 
     def empty(self) -> None:
         """Free, with nothing left of what was."""
-        self.__dict__.update(Slot(number=self.number).__dict__)
+        self.__dict__.update(Slot(number=self.number, row=self.row).__dict__)
 
 
 @final
 class Slots:
-    """Slots 1 to `count`; row 0 is nobody's, so that 0 is no slot."""
+    """The `count` slots from `first` on, in rows 1, 2, ... of a device; row 0 is nobody's."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, first: int = 1) -> None:
         """All free."""
-        self._all = tuple(Slot(number=number) for number in range(1, count + 1))
+        self._all = tuple(Slot(number=first + row - 1, row=row) for row in range(1, count + 1))
 
     def __getitem__(self, number: int) -> Slot:
-        if not 1 <= number <= len(self._all):
-            raise SlotError(f"slot {number}: there are slots 1 to {len(self._all)}")
-        return self._all[number - 1]
+        first, last = self._all[0].number, self._all[-1].number
+        if not first <= number <= last:
+            raise SlotError(f"slot {number}: there are slots {first} to {last}")
+        return self._all[number - first]
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._all)

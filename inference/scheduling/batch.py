@@ -8,7 +8,8 @@ from typing import Final, final
 
 from inference.engine.abstract_engine import AbstractEngine, Choice, Snapshot
 from inference.engine.slots import FaultySlotsError
-from inference.scheduling.fairness import ReadingOrder, Shares
+from inference.scheduling.devices import Devices
+from inference.scheduling.fairness import Shares
 from inference.scheduling.generation import Reason
 from inference.scheduling.promises import Promises
 from inference.scheduling.ticket import Ticket, reason_to_end
@@ -45,11 +46,10 @@ class Batch:
         self._shares = shares
         self._now = now
         self._over = over
-        self._free = sorted(engine.free_slots(), reverse=True)
+        self._devices = Devices(self._limits, engine.free_slots())
         self._tickets: dict[int, Ticket] = {}
         self._admitted: set[int] = set()
         self._answering: dict[int, Ticket] = {}
-        self._order = ReadingOrder()
         self._promises = None if cache is None else Promises(cache)
         self.totals = Totals()
         """What all that came to."""
@@ -65,11 +65,11 @@ class Batch:
     @property
     def has_room(self) -> bool:
         """Whether a slot is free."""
-        return bool(self._free)
+        return self._devices.has_room
 
     def take(self, ticket: Ticket) -> None:
         """Give an answer a slot, and begin it, unless another reads just now what it begins with."""
-        ticket.slot = self._free.pop()
+        ticket.slot = self._devices.take()
         ticket.admitted = self._now()
         self._tickets[ticket.slot] = ticket
         self._shares.give(ticket.tenant, 1)
@@ -78,20 +78,19 @@ class Batch:
             self._begin(ticket)
 
     def read(self, budget: int) -> int:
-        """Read pieces of prompts of at most `budget` tokens together, or one piece; how many tokens they had."""
-        spent = read = 0
-        while self._order:
-            ticket = self._order.first()
-            piece = min(len(ticket.generation.prompt), self._next_place(ticket.position)) - ticket.position
-            cost = max(piece, min(LEAST_ROWS, self._limits.grid))
-            if spent and spent + cost > budget:
-                break
-            if ticket.cancelled:
-                self.end(ticket, Reason.CANCELLED)
-                continue
-            spent += cost
-            read += piece
-            self._read_piece(ticket)
+        """Read pieces of prompts, on each device of at most `budget` tokens together, or one; how many tokens they had.
+
+        Every device has begun its piece before any is waited for.
+        """
+        spent = [0] * self._limits.devices
+        read = 0
+        while beside := self._next_pieces(spent, budget):
+            if len(beside) > 1:
+                for slot, ticket in beside:
+                    self._engine.begin_prefill(slot, scored=ticket.generation.score_prompt)
+            for slot, ticket in beside:
+                read += self._piece(ticket)
+                self._read_piece(slot, ticket)
         return read
 
     def decode(self) -> tuple[int, float]:
@@ -145,8 +144,27 @@ class Batch:
                 whole = False
         return whole and len(self._engine.free_slots()) == self._limits.slots
 
-    def _next_place(self, position: int) -> int:
-        return (position // self._limits.grid + 1) * self._limits.grid
+    def _piece(self, ticket: Ticket) -> int:
+        """The tokens of the next piece of a prompt."""
+        grid = self._limits.grid
+        return min(len(ticket.generation.prompt), (ticket.position // grid + 1) * grid) - ticket.position
+
+    def _next_pieces(self, spent: list[int], budget: int) -> list[tuple[int, Ticket]]:
+        """Of each device whose budget has room, the slot that is read next; what it takes is added to `spent`."""
+        found = []
+        for device, order in enumerate(self._devices.orders):
+            while order:
+                ticket = order.first()
+                cost = max(self._piece(ticket), min(LEAST_ROWS, self._limits.grid))
+                if spent[device] and spent[device] + cost > budget:
+                    break
+                if not ticket.cancelled:
+                    assert ticket.slot is not None
+                    spent[device] += cost
+                    found.append((ticket.slot, ticket))
+                    break
+                self.end(ticket, Reason.CANCELLED)
+        return found
 
     def _begin(self, ticket: Ticket) -> None:
         slot, generation = ticket.slot, ticket.generation
@@ -163,7 +181,7 @@ class Batch:
         self.totals.restores += ticket.cached > 0
         self._shares.give(ticket.tenant, unread)
         self._promise(ticket)
-        self._order.add(ticket)
+        self._devices.order(slot).add(ticket)
 
     def _admit(self, slot: int, ticket: Ticket) -> int:
         """Take the slot in the engine, from a kept state where there is one that it takes; the position."""
@@ -191,23 +209,22 @@ class Batch:
         ticket.wanted = tuple(place for place in self._cache.wanted(ticket.chain) if place > ticket.position)
         self._promises.give(ticket, ticket.wanted)
 
-    def _read_piece(self, ticket: Ticket) -> None:
-        assert ticket.slot is not None
+    def _read_piece(self, slot: int, ticket: Ticket) -> None:
         generation, before = ticket.generation, ticket.position
         try:
-            piece = self._engine.prefill(ticket.slot, scored=generation.score_prompt)
+            piece = self._engine.prefill(slot, scored=generation.score_prompt)
         except FaultySlotsError as error:
             _LOG.error("request %s: %s", generation.request_id, error)
             self.end(ticket, Reason.FAILED)
             return
         ticket.position = piece.position
         self.totals.prefilled_tokens += piece.position - before
-        self._order.has_read(ticket, piece.position - before)
+        self._devices.order(slot).has_read(ticket, piece.position - before)
         if ticket.wanted and piece.position == ticket.wanted[0]:
             self._keep(ticket)
         if piece.choice is not None:
-            self._order.remove(ticket)
-            self._answering[ticket.slot] = ticket
+            self._devices.order(slot).remove(ticket)
+            self._answering[slot] = ticket
         if generation.score_prompt and not self._tell_scores(ticket, piece.scores):
             return
         if piece.choice is not None:
@@ -273,8 +290,8 @@ class Batch:
         ticket.slot = None
         self._answering.pop(slot, None)
         del self._tickets[slot]
-        self._order.remove(ticket)
-        self._free.append(slot)
+        self._devices.order(slot).remove(ticket)
+        self._devices.give(slot)
         if self._promises is not None:
             self._promises.leave(ticket)
         if slot in self._admitted:

@@ -54,7 +54,7 @@ class Shares:
 
 @final
 class ReadingOrder:
-    """Prompts that are being read, and whose piece is next.
+    """Prompts that are being read on one device, and whose piece is next.
 
     Tenants take turns by the tokens that were read for them. Of the pieces of one tenant every other one goes to the
     prompt that came first, and those between to the one with the least to read: a question does not wait behind a
@@ -68,6 +68,11 @@ class ReadingOrder:
 
     def __bool__(self) -> bool:
         return bool(self._of)
+
+    @property
+    def tokens(self) -> int:
+        """That are left to read."""
+        return sum(len(ticket.generation.prompt) - ticket.position for line in self._of.values() for ticket in line)
 
     def add(self, ticket: Ticket) -> None:
         """A prompt is to be read."""

@@ -4,7 +4,7 @@ One thread drives the engine, in turns, by `run`. Any thread may `submit` and `c
 
     1. end      what was cancelled, and everything when it is cut off
     2. admit    as many waiting answers as slots are free, from the longest kept state of their prompts
-    3. read     pieces of prompts, of at most `prefill_tokens_a_turn` tokens together
+    3. read     pieces of prompts, on each device of at most `prefill_tokens_a_turn` tokens together
     4. decode   one token of every answer whose prompt is read, all at once
 
 so that an answer that has begun waits for no more than one budget of reading between two of its tokens, however long
@@ -18,6 +18,10 @@ a cancelled one, in any slot, from a kept state or from the start.
 tenant to who came first. The next piece goes to the tenant for whom the fewest were read; within a tenant, by turns to
 the oldest prompt and to the one with the least left. Nobody starves: whoever waits has a counter that stands still,
 while those of all others rise.
+
+**Devices** of an engine work side by side. An answer gets a slot on the one with the most free, and of those on the one
+with the least to read. Each has a budget of reading and counters of its own, so that nobody waits on one for what is
+read on another; a piece is begun on each before any is waited for.
 
 **Backpressure** (admission.py). At most `slots + queue` answers are here. One more is refused, with the seconds after
 which those that wait will have been begun, by the rate at which answers have been ending. A tenant that floods the

@@ -11,7 +11,7 @@ from inference.engine.slots import Phase
 def assert_sound(engine: Engine) -> None:
     """Rows that are nobody's hold nothing, and device and host agree on the others."""
     pool = engine.pool
-    nobody = [0, *engine.free_slots()]
+    nobody = [0, *(engine.slots[slot].row for slot in engine.free_slots())]
     for array in (*pool.state, pool.token, pool.bias, pool.seen):
         held = np.asarray(array)
         assert len(held) == engine.limits.slots + 1
@@ -20,10 +20,10 @@ def assert_sound(engine: Engine) -> None:
     for slot in engine.slots:
         assert (slot.phase is Phase.FREE) == (slot.number in engine.free_slots())
         if slot.phase in (Phase.READING, Phase.ANSWERING):
-            assert positions[slot.number] == slot.position
+            assert positions[slot.row] == slot.position
         if slot.phase is Phase.READING:
             assert slot.position < len(slot.prompt)
-            assert np.sum(seen[slot.number] >> 1) == 0
+            assert np.sum(seen[slot.row] >> 1) == 0
         if slot.phase is Phase.ANSWERING:
             assert len(slot.prompt) <= slot.position <= engine.limits.context
-            assert np.sum(seen[slot.number] >> 1) == slot.position - len(slot.prompt) + 1
+            assert np.sum(seen[slot.row] >> 1) == slot.position - len(slot.prompt) + 1

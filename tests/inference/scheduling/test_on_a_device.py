@@ -1,4 +1,4 @@
-"""The scheduler and the cache over the engine of a real model: answers have the same bits, whatever goes on beside."""
+"""The scheduler and the cache over engines of a real model: answers have the same bits, whatever goes on beside."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from inference.engine.abstract_engine import Choice
 from inference.engine.engine import Engine
+from inference.engine.replicated_engine import ReplicatedEngine
 from inference.engine.sampling_parameters import SamplingParameters
 from inference.scheduling.generation import AbstractListener, Ended, Generation, Reason
 from inference.scheduling.scheduler import Scheduler
@@ -21,13 +22,29 @@ from training.model.language_model import LanguageModel
 GRID = 64
 
 
+QUICK = {"xla_backend_optimization_level": "0"}
+
+
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    """Of a model with a fixed state and a window; quickly compiled."""
+def model() -> LanguageModel:
+    """With a fixed state and a window."""
     mixers = (SsdConfig(d_head=8, d_state=8, chunk=16), SoftmaxConfig(n_heads=2, window=96, block=32))
     config = ModelConfig(vocab_size=61, d_model=16, n_layers=2, d_feed_forward=24, mixers=mixers)
-    model: LanguageModel = jax.jit(LanguageModel.init, static_argnums=0)(config, jax.random.key(0))
-    return Engine(model, slots=3, context=400, grid=GRID, compiler_options={"xla_backend_optimization_level": "0"})
+    made: LanguageModel = jax.jit(LanguageModel.init, static_argnums=0)(config, jax.random.key(0))
+    return made
+
+
+@pytest.fixture(scope="module")
+def engine(model: LanguageModel) -> Engine:
+    """Over one device; quickly compiled."""
+    return Engine(model, slots=3, context=400, grid=GRID, compiler_options=QUICK)
+
+
+@pytest.fixture(scope="module")
+def replicated(model: LanguageModel) -> ReplicatedEngine:
+    """Over two, with as many slots on each."""
+    devices = jax.devices()[:2]
+    return ReplicatedEngine(model, devices=devices, slots=3, context=400, grid=GRID, compiler_options=QUICK)
 
 
 class Bits(AbstractListener):
@@ -58,18 +75,30 @@ def question(number: int) -> Generation:
     return Generation(request_id=str(number), prompt=prompt, parameters=parameters, max_tokens=8)
 
 
-def test_alone_or_in_a_crowd_cached_or_not_an_answer_has_the_same_bits(engine: Engine) -> None:
-    asked = [question(number) for number in range(12)]
-    alone = []
-    for generation in asked:
+@pytest.fixture(scope="module")
+def alone(engine: Engine) -> list[list[Choice]]:
+    """The answer to each of twelve questions, with nobody beside it."""
+    answers = []
+    for number in range(12):
         scheduler = Scheduler(engine, cache=None, queue=0, prefill_tokens_a_turn=GRID)
         listener = Bits()
-        scheduler.submit(generation, listener)
+        scheduler.submit(question(number), listener)
         while scheduler.turn():
             pass
-        alone.append(listener.choices)
-    assert {len(choices) for choices in alone} == {8}
+        answers.append(listener.choices)
+    assert {len(choices) for choices in answers} == {8}
+    return answers
 
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_alone_or_in_a_crowd_cached_or_not_an_answer_has_the_same_bits(
+    engine: Engine, replicated: ReplicatedEngine, alone: list[list[Choice]], devices: int
+) -> None:
+    asked = [question(number) for number in range(12)]
+    _has_the_same_bits(engine if devices == 1 else replicated, asked, alone)
+
+
+def _has_the_same_bits(engine: Engine | ReplicatedEngine, asked: list[Generation], alone: list[list[Choice]]) -> None:
     cache = StateCache(1 << 26, fingerprint=engine.fingerprint, grid=GRID)
     scheduler = Scheduler(engine, cache=cache, queue=100, prefill_tokens_a_turn=2 * GRID)
     drawn = random.Random(5)
@@ -94,4 +123,4 @@ def test_alone_or_in_a_crowd_cached_or_not_an_answer_has_the_same_bits(engine: E
     assert whole > 30
     assert statistics.restores > 20
     assert statistics.engine_failures == 0
-    assert list(engine.free_slots()) == [1, 2, 3]
+    assert sorted(engine.free_slots()) == list(range(1, engine.limits.slots + 1))
