@@ -280,9 +280,12 @@ def test_a_server_whose_log_nobody_reads_any_more_still_ends(export: Path) -> No
         assert process.stderr is not None
         url = process.stderr.readline().split()[-1]
         process.stderr.close()
-        until(lambda: httpx.get(url + "/readyz", timeout=60, trust_env=False).status_code == 200, 300)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == ExitCode.FINE
+        try:
+            until(lambda: httpx.get(url + "/readyz", timeout=60, trust_env=False).status_code == 200, 120)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == ExitCode.FINE
+        finally:
+            process.kill()
 
 
 def test_a_port_that_is_taken_is_said_at_once(export: Path) -> None:
