@@ -7,6 +7,8 @@ What the names of vLLM mean of a model whose state has a fixed size:
 - `vllm:prefix_cache_queries_total` and `_hits_total` count tokens: of prompts for which a kept state was looked for,
   and those of them that were not read since one was found. `vllm:prompt_tokens_total` counts both, of every prompt that
   got a slot.
+- `vllm:cache_config_info` speaks of kept states: `block_size` is the grid, in whole numbers of which a prompt is found,
+  and `num_gpu_blocks` how many states there is room for (in host memory: the label is that of vLLM).
 - `vllm:num_preemptions_total` stays 0: an answer that has a slot keeps it.
 - Everything by request is by answer: one with `n` 3 counts three times.
 
@@ -181,6 +183,20 @@ def phases(current: Phase) -> list[Reading]:
         )
         for phase in Phase
     ]
+
+
+def of_settings(*, grid: int, cache_memory: int, state_bytes: int) -> Reading:
+    """What a router that sends prompts to where their beginnings are kept must know, as vLLM says it: 1, and labels."""
+    return Reading(
+        name="vllm:cache_config_info",
+        help="1; how many states are kept, and how many tokens there are between two places where one may be",
+        labels={
+            "block_size": str(grid),
+            "num_gpu_blocks": str(cache_memory // state_bytes),
+            "enable_prefix_caching": str(cache_memory >= state_bytes),
+        },
+        value=1,
+    )
 
 
 def of_scheduler(said: Statistics, *, state_bytes: int) -> list[Reading]:

@@ -12,7 +12,7 @@ from typing import Final, final
 from inference.engine.abstract_engine import AbstractEngine, Choice
 from inference.http.deliveries import Inbox, Post
 from inference.http.lifecycle import Event
-from inference.http.metrics import Metrics, Reading, of_scheduler
+from inference.http.metrics import Metrics, Reading, of_scheduler, of_settings
 from inference.protocol.bodies import RETRY_AFTER, Gathering
 from inference.protocol.errors import draining, failed, queue_full
 from inference.protocol.order import Order
@@ -75,7 +75,8 @@ class Service:
         )
         self._metrics: Final = metrics
         self._state_bytes: Final = limits.state_bytes
-        self._readings: Final = assembled.readings
+        kept = of_settings(grid=limits.grid, cache_memory=settings.cache_memory, state_bytes=limits.state_bytes)
+        self._readings: Final = (*assembled.readings, kept)
         metrics.watch(self._read)
 
     def submit_stream(self, order: Order, inbox: Inbox[Delta | None]) -> tuple[Ticket, ...]:

@@ -19,6 +19,7 @@ LOOKED_FOR = {
     "vllm:num_requests_waiting": "gauge",
     "vllm:num_requests_waiting_by_reason": "gauge",
     "vllm:kv_cache_usage_perc": "gauge",
+    "vllm:cache_config_info": "gauge",
     "vllm:prefix_cache_queries": "counter",
     "vllm:prefix_cache_hits": "counter",
     "vllm:num_preemptions": "counter",
@@ -135,6 +136,14 @@ def test_ends_are_told_apart(asked: Served) -> None:
     assert asked.metric("spotrail_http_responses_total", path="/v1/completions", status="400") == 1
     assert asked.metric("spotrail_server_phase", phase="ready") == 1
     assert asked.metric("spotrail_server_phase") == 1
+
+
+@pytest.mark.parametrize(("memory", "blocks"), [(1 << 20, 1024), (3000, 2), (1023, 0), (0, 0)])
+def test_what_routers_by_prefix_go_by(memory: int, blocks: int) -> None:
+    """Places are 64 tokens apart, and a state of this engine has 1,024 bytes."""
+    with serving(settings(grid=64, cache_memory=memory)) as served:
+        labels = {"block_size": "64", "num_gpu_blocks": str(blocks), "enable_prefix_caching": str(blocks > 0)}
+        assert served.metric("vllm:cache_config_info", **labels) == 1
 
 
 @pytest.mark.parametrize(("memory", "warns"), [(1023, True), (1024, False), (0, False)])
