@@ -176,11 +176,6 @@ class Scheduler:
             self._closed = True
             self._lock.notify_all()
 
-    def wait_until_idle(self, timeout: float | None = None) -> bool:
-        """Wait until no answer is here; whether it is so."""
-        with self._lock:
-            return self._lock.wait_for(lambda: self._door.present == 0, timeout)
-
     @property
     def stalled_seconds(self) -> float:
         """For how long the thread has given no sign of life while there is work; 0 where there is none."""
@@ -314,5 +309,3 @@ class Scheduler:
         self._shares.goes(ticket.tenant)
         with self._lock:
             self._door.leave(ticket.tenant, self._clock(), had_slot=ticket.admitted is not None)
-            if not self._door.present:
-                self._lock.notify_all()

@@ -30,6 +30,7 @@ from tests.inference.http.serving import (
     text_of,
     until,
 )
+from tests.inference.scheduling.answers import is_idle
 
 REQUESTS: Final = 1000
 AT_ONCE: Final = 48
@@ -200,7 +201,7 @@ def assert_nothing_is_left(served: Served, engine: SummingEngine) -> None:
     """No slot, no request, no answer whose end was not told."""
     service = served.running.front.service
     assert service is not None
-    until(lambda: service.scheduler.wait_until_idle(0) and not served.running.front.gate.inside)
+    until(lambda: is_idle(service.scheduler) and not served.running.front.gate.inside)
     said = service.scheduler.statistics()
     assert (said.running, said.waiting, said.engine_failures, said.listener_failures) == (0, 0, 0, 0)
     assert list(engine.free_slots()) == [1, 2, 3, 4, 5, 6]

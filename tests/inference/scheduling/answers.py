@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -73,6 +74,20 @@ def finish(scheduler: Scheduler, *, most: int = 10_000) -> int:
         if not scheduler.turn():
             return number
     raise AssertionError(f"not done after {most} turns")
+
+
+def is_idle(scheduler: Scheduler) -> bool:
+    """Whether no answer is here, by what it says of itself."""
+    said = scheduler.statistics()
+    return (said.running, said.waiting) == (0, 0)
+
+
+def wait_until_idle(scheduler: Scheduler, seconds: float) -> bool:
+    """Wait until no answer is here; whether it is so."""
+    end = time.monotonic() + seconds
+    while not (idle := is_idle(scheduler)) and time.monotonic() < end:
+        time.sleep(0.0002)
+    return idle
 
 
 @contextmanager

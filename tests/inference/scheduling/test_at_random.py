@@ -16,7 +16,7 @@ from inference.scheduling.generation import Generation, Reason
 from inference.scheduling.scheduler import Scheduler
 from inference.scheduling.ticket import Ticket
 from inference.testing import Call, Fault, SummingEngine, answer
-from tests.inference.scheduling.answers import Heard, ask, cache_of, finish, running, scheduler_of
+from tests.inference.scheduling.answers import Heard, ask, cache_of, finish, running, scheduler_of, wait_until_idle
 
 TEXTS = [[(7 * text + i * i) % 256 for i in range(120)] for text in range(5)]
 
@@ -147,7 +147,7 @@ def test_many_threads_at_once() -> None:
             statistics = scheduler.statistics()
             assert 0 <= statistics.running <= 4
             looked.append(statistics.waiting)
-            scheduler.wait_until_idle(timeout=0.0005)
+            wait_until_idle(scheduler, 0.0005)
 
     threads = [threading.Thread(target=play, args=(client,)) for client in clients]
     with running(scheduler):
@@ -156,7 +156,7 @@ def test_many_threads_at_once() -> None:
         for thread in threads:
             thread.join(timeout=60)
         scheduler.drain()
-        assert scheduler.wait_until_idle(timeout=60)
+        assert wait_until_idle(scheduler, 60)
     reasons: Counter[Reason] = Counter()
     for client in clients:
         reasons += client.check()

@@ -10,7 +10,7 @@ from inference.scheduling.admission import Door, DrainingError, QueueFullError, 
 from inference.scheduling.generation import Reason
 from inference.scheduling.scheduler import Scheduler
 from inference.testing import SummingEngine
-from tests.inference.scheduling.answers import Heard, ask, check, finish, scheduler_of
+from tests.inference.scheduling.answers import Heard, ask, check, finish, is_idle, scheduler_of
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_to_drain_is_to_finish_what_is_here() -> None:
     scheduler.drain()
     with pytest.raises(DrainingError, match="ask another"):
         scheduler.submit(ask([1], 2), Heard())
-    assert not scheduler.wait_until_idle(timeout=0)
+    assert not is_idle(scheduler)
     finish(scheduler)
-    assert scheduler.wait_until_idle(timeout=0)
+    assert is_idle(scheduler)
     for heard, generation in zip(listeners, asked, strict=True):
         check(heard, generation)
         assert heard.reason is Reason.LENGTH
@@ -173,7 +173,7 @@ def test_to_cut_off_is_to_end_all_at_once(stop: Callable[[Scheduler], None]) -> 
     check(listeners[0], asked[0])
     assert len(listeners[0].tokens) > 0
     assert engine.free_slots() == [1, 2]
-    assert scheduler.wait_until_idle(timeout=0)
+    assert is_idle(scheduler)
 
 
 def test_cut_off_in_the_middle_of_a_turn_is_done_at_the_next() -> None:

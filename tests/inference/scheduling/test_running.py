@@ -11,7 +11,7 @@ import pytest
 from inference.scheduling.generation import Reason
 from inference.scheduling.scheduler import Scheduler
 from inference.testing import Call, SummingEngine
-from tests.inference.scheduling.answers import Heard, ask, check, running, scheduler_of
+from tests.inference.scheduling.answers import Heard, ask, check, is_idle, running, scheduler_of, wait_until_idle
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_sleeps_without_work_and_wakes_for_it(scheduler: Scheduler) -> None:
         assert scheduler.stalled_seconds == 0
         heard, generation = Heard(), ask([number] * 20, 5)
         scheduler.submit(generation, heard)
-        assert scheduler.wait_until_idle(timeout=30)
+        assert wait_until_idle(scheduler, 30)
         check(heard, generation)
 
 
@@ -51,7 +51,7 @@ def test_what_is_cancelled_while_nothing_else_goes_on_is_told(engine: SummingEng
     assert inside.wait(30)
     scheduler.cancel(ticket)
     go_on.set()
-    assert scheduler.wait_until_idle(timeout=30)
+    assert wait_until_idle(scheduler, 30)
     assert heard.reason is Reason.CANCELLED
     assert len(heard.tokens) == 1
     assert engine.free_slots() == [1, 2]
@@ -76,7 +76,7 @@ def test_an_engine_that_hangs_is_seen() -> None:
         clock[0] = 530.0
         stalled, last_turn = scheduler.stalled_seconds, scheduler.last_turn
         go_on.set()
-        assert scheduler.wait_until_idle(timeout=30)
+        assert wait_until_idle(scheduler, 30)
         assert (stalled_at_first, hangs, stalled, last_turn) == (0, True, 30, 500.0)
         assert scheduler.stalled_seconds == 0
 
@@ -90,4 +90,4 @@ def test_to_close_is_to_end_what_is_here(engine: SummingEngine) -> None:
         pass
     assert {heard.reason for heard in listeners} <= {Reason.CUT_OFF, Reason.LENGTH}
     assert engine.free_slots() == [1, 2]
-    assert scheduler.wait_until_idle(timeout=0)
+    assert is_idle(scheduler)
