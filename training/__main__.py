@@ -12,14 +12,12 @@ from typing import Final
 
 import click
 
-from training.checkpoint.errors import ResumeRefusedError, SaveFailedError, StoreError
+from training.checkpoint.errors import BucketError, ResumeRefusedError, SaveFailedError, StoreError
 from training.commands.arguments import HELP, Commands, Place
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.preemption import Notice
 
-STOPPED: Final = 130
-"""By Ctrl-C, as shells have it."""
 COMMANDS: Final = ("checkpoints", "export", "prepare")
 """One module of `training.commands` each."""
 
@@ -71,8 +69,9 @@ def main(
       python -m training --config training/configs/shakespeare.yaml
       python -m training --config training/configs/shakespeare.yaml --set optim.type=adamw --set steps=500
 
-    Exit codes: 0 finished; 1 a bug, or the machine failed; 2 a mistake in configuration or data; 6 preempted, and the
-    last finished step is committed; 7 the checkpoints are of another model, optimizer or data; 8 diverged.
+    Exit codes: 0 finished; 1 a bug, or the machine failed; 2 a mistake in configuration or data; 5 the bucket failed;
+    6 preempted, and the last finished step is committed; 7 the checkpoints are of another model, optimizer or data;
+    8 diverged; 130 stopped by Ctrl-C.
     """
     if context.invoked_subcommand is not None:
         if config is not None or overrides or run_dir is not None or fresh or allow_changes or quiet:
@@ -102,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         code = main.main(args=list(arguments), prog_name="python -m training", standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
-        return STOPPED
+        return ExitCode.STOPPED
     except click.ClickException as error:
         error.show()
         return ExitCode.BAD_INPUT
@@ -114,7 +113,8 @@ def run(arguments: Sequence[str]) -> int:
         return ExitCode.BAD_INPUT
     except (StoreError, SaveFailedError) as error:
         click.echo(f"error: {error}", err=True)
-        return ExitCode.BUG
+        of_a_bucket = isinstance(error, BucketError) or isinstance(error.__cause__, BucketError)
+        return ExitCode.CLOUD_FAILED if of_a_bucket else ExitCode.BUG
     except OSError as error:
         # What no room has foreseen: a disk that is full, a folder that went away.
         click.echo(f"error: {error.filename or 'the machine'}: {error.strerror or error}", err=True)

@@ -20,6 +20,7 @@ import numpy as np
 
 from training.assembly import Assembly, sample_key
 from training.checkpoint.checkpointer import Checkpointer
+from training.checkpoint.names import prefix_of
 from training.config import RunConfig
 from training.data.batches import Batch, BatchSource
 from training.data.prefetch import prefetch
@@ -81,10 +82,19 @@ class Loop:
         self._unreadable: TrainingError | None = None
         self._step_seconds: float | None = None
 
+    @property
+    def standing(self) -> str:
+        """How far it has come."""
+        seen = "" if self._validation is None else f", val {self._validation:.3f}"
+        return f"step {self.step}, loss {self._loss:.3f}{seen}"
+
     def run(self) -> ExitCode:
         """Train to the last step, and say how it ended. The instruments are left open."""
         with closing(prefetch(self.source, self.step, self.config.steps, depth=PREFETCHED)) as batches:
-            return self._steps(batches)
+            try:
+                return self._steps(batches)
+            except KeyboardInterrupt:
+                return self._stopped()
 
     def _steps(self, batches: Iterator[Batch]) -> ExitCode:
         ready: Batch | None = self._next(batches)
@@ -171,7 +181,6 @@ class Loop:
                 step_seconds=seconds,
                 goodput=account.goodput,
                 cost=cost,
-                seconds_to_go=(self.config.steps - self.step) * seconds,
             )
         )
         self._look_up(self.config.log.sample_every, self._sample)
@@ -215,7 +224,11 @@ class Loop:
             self.instruments.checkpointer.save(self.step, self.state, self._meta())
         self._saved = self.step
         stolen = time.monotonic() - began
-        self.instruments.progress.say(f"saving checkpoint {self.step} ({stolen * 1000:.0f} ms stolen)", style="dim")
+        name = prefix_of(self.step, self.instruments.checkpointer.attempt)
+        size = sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(self.state)) / 2**20
+        self.instruments.progress.say(
+            f"saving checkpoint {name} ({size:,.1f} MiB, {stolen * 1000:.0f} ms stolen)", style="dim"
+        )
 
     def _meta(self) -> Mapping[str, Any]:
         """What a checkpoint says besides its arrays. The batches and keys to come follow from it."""
@@ -230,7 +243,7 @@ class Loop:
     def _give_way(self) -> ExitCode:
         """The capacity is being taken back: commit the last finished step within the grace."""
         notice = self.instruments.notice
-        words = f"no step since the checkpoint of step {self._saved or 0}"
+        words = f"every step is in the checkpoint of step {self._saved}" if self.step else "before the first step"
         if self._saved != self.step and self.step:
             left = max(0.0, notice.seconds_left - COMMIT_MARGIN_SECONDS)
             with self.instruments.ledger.measure(Bucket.CHECKPOINT):
@@ -246,11 +259,24 @@ class Loop:
         self.instruments.ledger.mark(self.step)
         self.instruments.progress.warn(
             f"diverged: {metrics.skipped_in_a_row} steps in a row had a gradient or loss that is not finite, the last "
-            f"of them step {self.step}; the checkpoint of step {self._saved or 0} stands. Lower learning.rate, or look "
-            "at the data of those steps",
+            f"of them step {self.step}; {self._kept()}. Lower learning.rate, or look at the data of those steps",
             style="red",
         )
         return ExitCode.DIVERGED
+
+    def _stopped(self) -> ExitCode:
+        """By Ctrl-C: a save that is under way is waited for, unless there is a second one."""
+        if self.instruments.notice.given:
+            return self._give_way()
+        self.instruments.checkpointer.wait()
+        self.instruments.progress.warn(
+            f"stopped after step {self.step}; {self._kept()}, and the same command goes on from there"
+        )
+        return ExitCode.STOPPED
+
+    def _kept(self) -> str:
+        """Which checkpoint there is to go on from."""
+        return "there is no checkpoint yet" if self._saved is None else f"the checkpoint of step {self._saved} stands"
 
     def _finish(self) -> ExitCode:
         """Everything is trained: see the last checkpoint committed, and write the line by which others know it."""

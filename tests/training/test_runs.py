@@ -74,6 +74,12 @@ def test_a_finished_run_does_nothing_and_says_so(straight: SmallRun) -> None:
     code, said = straight.finish()
     assert code == 0, said
     assert "resume: BITWISE from step 24" in said
+    place = straight.run_dir / "checkpoints"
+    loss = before[STEPS - 1]["loss"]
+    assert said.splitlines()[-2:] == [
+        f"there was nothing left to do: step 24, loss {loss:.3f}",
+        f"  Next: python -m training export {place} export/",
+    ]
     assert straight.lines()[:-1] == before[:-1]
     assert straight.final() == before[-1]["final"]
 
@@ -132,7 +138,7 @@ def test_a_notice_while_everything_is_imported_is_taken(data: Path, compiled: Pa
     process.terminate()
     _, said = process.communicate(timeout=120)
     assert process.returncode == 6, said
-    assert "preempted: no step since the checkpoint of step 0" in said
+    assert "preempted: before the first step; the same command resumes" in said
     assert not list((run.run_dir / "checkpoints").glob("0*"))
 
 
@@ -149,6 +155,36 @@ def test_a_notice_while_the_validation_text_is_read_ends_the_reading(compiled: P
     assert process.returncode == 6, said
     assert "preempted: step 3 committed in" in said
     assert [line["validation_loss"] for line in run.lines()] == [None] * 3
+
+
+def test_ctrl_c_says_what_stands_and_loses_none_of_it(
+    straight: SmallRun, data: Path, compiled: Path, tmp_path: Path
+) -> None:
+    run = SmallRun.make(tmp_path / "stopped", small_config(data), compiled)
+    process = run.start()
+    run.wait_for_step(12, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    found = re.search(r"stopped after step (\d+); the checkpoint of step (\d+) stands, and the same command", said)
+    assert found is not None, said
+    assert int(found[2]) == int(found[1]) // 5 * 5
+    assert (run.run_dir / f"checkpoints/{int(found[2]):08d}-1/MANIFEST.json").exists()
+    code, said = run.finish()
+    assert (code, f"BITWISE from step {found[2]}" in said) == (0, True), said
+    assert run.final() == straight.final()
+
+
+def test_ctrl_c_after_the_notice_of_a_preemption_changes_nothing(data: Path, compiled: Path, tmp_path: Path) -> None:
+    run = SmallRun.make(tmp_path / "both", small_config(data, steps=100_000), compiled)
+    process = run.start()
+    run.wait_for_step(12, process)
+    process.terminate()
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 6, said
+    assert re.search(r"preempted: (step \d+ committed|every step is in the checkpoint of step \d+)", said)
 
 
 def test_a_second_notice_in_the_middle_of_a_save_harms_nothing(
@@ -214,8 +250,8 @@ def test_another_run_is_no_resume(straight: SmallRun) -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("name=other", "name was 'small' there, and is 'other'"),
-        ("checkpoint.root=elsewhere", "checkpoint.root was None there, and is 'elsewhere'"),
+        ("name=other", "name was small there, and is other now"),
+        ("checkpoint.root=elsewhere", "checkpoint.root was not set there, and is elsewhere now"),
     ],
 )
 def test_a_folder_does_not_begin_again_in_silence(straight: SmallRun, assignment: str, message: str) -> None:
@@ -246,6 +282,7 @@ def test_steps_that_are_not_finite_stop_a_run(data: Path, compiled: Path, tmp_pa
     code, said = run.finish()
     assert code == 8, said
     assert "diverged: 3 steps in a row" in said
+    assert "the last of them step 4; there is no checkpoint yet. Lower learning.rate" in said
     assert [line["skipped"] for line in run.lines()][-3:] == [1, 2, 3]
     assert all(line["gradient_norm"] is None for line in run.lines()[-3:])
 

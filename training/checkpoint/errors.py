@@ -25,6 +25,10 @@ class StoreError(RuntimeError):
     """The store cannot be read or written, or did not answer in time."""
 
 
+class BucketError(StoreError):
+    """A bucket or its credentials failed, or did not answer in time (exit 5)."""
+
+
 class NotThereError(StoreError):
     """There is no object of that name."""
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar, final
 
-from training.checkpoint.errors import AlreadyThereError, ChangedError, CheckpointError, NotThereError, StoreError
+from training.checkpoint.errors import AlreadyThereError, BucketError, ChangedError, CheckpointError, NotThereError
 from training.checkpoint.retries import retried
 from training.checkpoint.store import SCHEME, AbstractStore, Part, Versioned
 
@@ -175,12 +175,12 @@ class GcsStore(AbstractStore):
             return retried(call, passing=_passes, seconds=self._seconds)
         except (exceptions.PreconditionFailed, exceptions.NotFound) as error:
             if isinstance(error, exceptions.NotFound) and not key:
-                raise StoreError(f"{self.url} cannot be {what}: there is no such bucket") from error
+                raise BucketError(f"{self.url} cannot be {what}: there is no such bucket") from error
             raise
         except (exceptions.GoogleAPIError, requests.RequestException, GoogleAuthError, OSError, ValueError) as error:
             tried = f" after {self._seconds:g} s of trying" if _passes(error) else ""
             place = f"{self.url}/{key}".rstrip("/")
-            raise StoreError(f"{place} cannot be {what}{tried}: {_shown(error)}") from error
+            raise BucketError(f"{place} cannot be {what}{tried}: {_shown(error)}") from error
 
 
 def _client() -> Any:
@@ -189,7 +189,7 @@ def _client() -> Any:
         try:
             client = Client()
         except (GoogleAuthError, OSError, ValueError) as error:
-            raise StoreError(
+            raise BucketError(
                 f"{SCHEME} cannot be reached without credentials: {_shown(error).rstrip('.')}; run `gcloud auth "
                 "application-default login`, or name a key or a project in the environment "
                 "(GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_CLOUD_PROJECT)"

@@ -13,33 +13,28 @@ HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @final
-class Place(click.ParamType):
+class Place(click.Path):
     """A file or a folder of this machine.
 
     An empty one, as of a variable of the shell that is not set, would be the working folder; the address of a bucket
     would be a folder called `gs:`. Both are refused; `instead` says what to do with a bucket.
     """
 
-    name = "path"
-
-    def __init__(self, instead: str = "name a place on a disk") -> None:
+    def __init__(self, instead: str) -> None:
+        super().__init__(path_type=Path)
         self._instead = instead
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        if isinstance(value, Path):
-            return value
-        if not value.strip():
+        if not str(value).strip():
             self.fail("it is empty; name a file or a folder", param, ctx)
-        if value.startswith("gs:"):
+        if str(value).startswith("gs:"):
             self.fail(f"{value} is a bucket; {self._instead}", param, ctx)
         return Path(value)
 
 
 @final
-class Address(click.ParamType):
+class Address(click.types.StringParamType):
     """A folder, or gs://bucket/prefix: what `open_store` takes."""
-
-    name = "address"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -144,7 +145,14 @@ class _Attempt:
             self.directory.cut_metrics(begin.step)
             serving = Serving.published(self.store, self.config.model, self.source.tokenizer_path)
             instruments = self._instruments(checkpointer, begin, restored, open_things)
-            return Loop(self.config, self.assembly, self.source, tokenizer, serving, instruments, begin).run()
+            loop = Loop(self.config, self.assembly, self.source, tokenizer, serving, instruments, begin)
+            code = loop.run()
+        if code is ExitCode.FINE and not self.options.quiet:
+            place = shlex.quote(str(self.config.checkpoint.root or self.directory.checkpoints))
+            words = "there was nothing left to do" if begin.step == loop.step else "finished"
+            self.console.print(f"{words}: {loop.standing}", style="bold")
+            self.console.print(Text(f"  Next: python -m training export {place} export/"), soft_wrap=True)
+        return code
 
     def _refuse_another_run(self) -> None:
         """A folder is of one run, in one place: with another name or root it would start at 0, and lose its metrics."""
@@ -155,7 +163,8 @@ class _Attempt:
         ):
             if before and was != is_:
                 raise ResumeRefusedError(
-                    f"--run-dir {self.directory.path}: {field} was {was!r} there, and is {is_!r}: its checkpoints "
+                    f"--run-dir {self.directory.path}: {field} was {was or 'not set'} there, and is "
+                    f"{is_ or 'not set'} now: its checkpoints "
                     "would not be found. Name another folder, or start at step 0 on purpose (--fresh)"
                 )
 

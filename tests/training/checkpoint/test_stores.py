@@ -185,7 +185,7 @@ def test_a_bucket_without_credentials_is_one_message(
     except SystemExit as ended:
         code = int(str(ended.code))
     said = capsys.readouterr()
-    assert (code, said.out) == (ExitCode.BUG, "")
+    assert (code, said.out) == (ExitCode.CLOUD_FAILED, "")
     assert said.err.startswith("error: gs:// cannot be reached without credentials: ")
     assert "run `gcloud auth application-default login`" in said.err
 
