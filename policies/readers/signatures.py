@@ -34,9 +34,11 @@ UNKNOWN_TEXTS: Final = (
     UNFORESEEN_TEXT,
 )
 """Unknown text, truth value, number, list, asset, archive, mapping. Source: Pulumi's sdk/go/common/resource/plugin."""
+_VERSION: Final = "-4"
+"""In each of them, as UUIDs of version 4, and in few other texts."""
 _ANY_UNKNOWN: Final = re.compile("|".join(UNKNOWN_TEXTS))
 
 
 def is_unknown(text: str) -> bool:
     """Whether `text` is a sentinel, or was built from one."""
-    return len(text) >= len(UNKNOWN_TEXT) and _ANY_UNKNOWN.search(text) is not None
+    return len(text) >= len(UNKNOWN_TEXT) and _VERSION in text and _ANY_UNKNOWN.search(text) is not None

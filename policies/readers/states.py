@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from policies.readers.document import Json
 from policies.readers.errors import ReadError
-from policies.readers.values import InvalidValueError, Values
+from policies.readers.values import KEPT, InvalidValueError, Values
 from policies.resources import SECRET, Resource, ResourceOptions, Value
 
 GOOGLE: Final = "gcp:"
 _URN_PARTS: Final = 4
+_OPTIONS: Final = (
+    "parent",
+    "provider",
+    "dependencies",
+    "propertyDependencies",
+    "protect",
+    "retainOnDelete",
+    "ignoreChanges",
+    "replaceOnChanges",
+    "deletedWith",
+    "additionalSecretOutputs",
+    "aliases",
+    "customTimeouts",
+    "importID",
+)
+"""The members of a record that its options are made of."""
 
 
 @final
@@ -36,8 +52,7 @@ class Record:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class Urn:
+class Urn(NamedTuple):
     """The parts of a URN."""
 
     stack: str
@@ -72,7 +87,7 @@ def record_of(found: Json, where: str, values: Values) -> Record:
         custom=_flag(found, "custom", where),
         inputs=inputs,
         outputs={**outputs, **dict.fromkeys(outputs.keys() & set(secret), SECRET)} if secret else outputs,
-        options=_options(found, where, secret, values),
+        options=_alike_options(found, where, secret, values),
     )
     return Record(
         resource=resource,
@@ -94,6 +109,20 @@ def _values(
         return values.mapping(members, quantities=quantities)
     except InvalidValueError as fault:
         raise ReadError(f"{where}: {urn}: {key}.{fault}") from None
+
+
+def _alike_options(found: Mapping[str, Json], where: str, secret: tuple[str, ...], values: Values) -> ResourceOptions:
+    """The options of a record. Most resources of a stack have the same ones, which are made and kept once."""
+    try:
+        key = repr([found.get(name) for name in _OPTIONS])
+    except RecursionError:  # nested too deep, which is refused
+        return _options(found, where, secret, values)
+    kept = values.options.get(key)
+    if kept is None:
+        kept = _options(found, where, secret, values)
+        if len(values.options) < KEPT:
+            values.options[key] = kept
+    return kept
 
 
 def _options(found: Mapping[str, Json], where: str, secret: tuple[str, ...], values: Values) -> ResourceOptions:

@@ -21,7 +21,7 @@ from policies.readers.signatures import (
     SIGNATURE,
     is_unknown,
 )
-from policies.resources import SECRET, UNKNOWN, Opaque, Value, dotted
+from policies.resources import SECRET, UNKNOWN, Opaque, ResourceOptions, Value, dotted
 
 QUANTITIES: Final = frozenset(
     {
@@ -51,6 +51,8 @@ _NUMERIC: Final = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,11}")
 _POOLED: Final = 1 << 16
 """Distinct texts that are kept once; zones, types and URNs of parents repeat thousands of times."""
+KEPT: Final = 1 << 13
+"""Distinct mappings without anything nested, such as labels, and distinct options of resources that are kept once."""
 
 
 @final
@@ -77,6 +79,9 @@ class Values:
 
     def __init__(self) -> None:
         self._pool: dict[str, str | Opaque] = {}
+        self._flat: dict[tuple[object, ...], dict[str, Value]] = {}
+        self.options: dict[str, ResourceOptions] = {}
+        """Options of resources, by how the members that they are made of are written."""
         self.revealed = False
         """Whether a secret number in the clear was taken."""
 
@@ -102,13 +107,30 @@ class Values:
             if value is None:
                 continue
             try:
-                decoded = self._decode(value, quantities, depth)
+                # Most are texts that came before.
+                decoded: Value = self._pool.get(value) if type(value) is str else None
+                if decoded is None:
+                    decoded = self._decode(value, quantities, depth)
                 if quantities and key in QUANTITIES:
                     _check_quantity(decoded)
             except InvalidValueError as fault:
                 raise fault.below(key) from None
             values[intern(key if key.isascii() else _whole(key))] = decoded
         return values
+
+    def _inner_mapping(self, found: dict[str, Json], quantities: bool, depth: int) -> dict[str, Value]:
+        """The mapping decoded; of equal ones in which nothing is nested, the first for all."""
+        # The types too, for True equals 1.
+        key = (quantities, *found.items(), *map(type, found.values()))
+        try:
+            kept = self._flat.get(key) if depth <= DEEPEST else None
+        except TypeError:  # something nested, which has no hash
+            return self._mapping(found, quantities, depth)
+        if kept is None:
+            kept = self._mapping(found, quantities, depth)
+            if len(self._flat) < KEPT:
+                self._flat[key] = kept
+        return kept
 
     def _decode(self, found: Json, quantities: bool, depth: int) -> Value:
         if isinstance(found, str):
@@ -123,7 +145,7 @@ class Values:
         if isinstance(found, dict):
             if SIGNATURE in found:
                 return self._signed(found, quantities, depth)
-            return self._mapping(found, quantities, depth + 1)
+            return self._inner_mapping(found, quantities, depth + 1)
         if isinstance(found, list):
             return self._items(found, quantities, depth + 1)
         raise InvalidValueError(f"{found.text[:40]}; a number must be finite")

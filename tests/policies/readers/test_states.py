@@ -153,3 +153,27 @@ def test_the_checkpoint_of_a_stack_that_was_never_deployed_is_empty(
     reading = read({"version": 3, "checkpoint": {"stack": name, **latest}})
     assert (reading.project, reading.stack, len(reading.after)) == (project, stack, 0)
     assert reading.notes == ("the state is empty: nothing was deployed, or all of it was destroyed",)
+
+
+def test_options_are_alike_only_where_all_that_they_are_made_of_is(read: Read) -> None:
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"protect": True},
+        {"dependencies": [ROOT]},
+        {"aliases": ["urn:pulumi:a::b::c::d"]},
+    ]
+    records = [record(f"{place}-{copy}", SMALL, **more) for copy in "ab" for place, more in enumerate(kinds)]
+    found = [each.options for each in read(state(*records)).after.of_type(DISK)]
+    first, second = found[:4], found[4:]
+    assert first == second
+    assert [each.protect for each in first] == [False, True, False, False]
+    assert [len(each.dependencies) for each in first] == [0, 0, 1, 0]
+    assert [len(each.aliases) for each in first] == [0, 0, 0, 1]
+
+
+def test_options_that_are_nested_too_deep_are_refused(read: Read) -> None:
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    with pytest.raises(ReadError, match=r"must be a list of texts|nested too deep"):
+        read(state(record("coral", propertyDependencies={"zone": deep})))

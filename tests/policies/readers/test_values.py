@@ -183,3 +183,24 @@ def test_equal_texts_are_kept_once(read: Read) -> None:
     one, two = read(state(record("a"), record("b"))).after.of_type(DISK)
     assert one.inputs["zone"] is two.outputs["zone"]
     assert one.options.provider is two.options.provider
+
+
+def test_mappings_that_are_equal_and_not_alike_stay_apart(read: Read) -> None:
+    # To Python True, 1 and 1.0 are equal, and so are mappings of them.
+    (resource,) = read(
+        state(record("coral", {"flag": {"x": True}, "number": {"x": 1}, "again": {"x": 1}}))
+    ).after.of_type(DISK)
+    assert type(resource.value("flag", "x")) is bool
+    assert type(resource.value("number", "x")) is int
+    assert resource.value("number") == resource.value("again") == {"x": 1}
+
+
+def test_a_mapping_is_judged_where_it_stands_though_an_equal_one_was_read(read: Read) -> None:
+    fine = record("reef", {"block": {"size": -1}}, "aws:ec2/volume:Volume")
+    with pytest.raises(ReadError, match=r"block\.size is -1"):
+        read(state(fine, record("coral", {"block": {"size": -1}})))
+    deep: Any = {"leaf": "x"}
+    for _ in range(64):
+        deep = {"a": deep}
+    with pytest.raises(ReadError, match="nested deeper than 64 levels"):
+        read(state(record("coral", {"shallow": {"leaf": "x"}, "deep": deep})))
