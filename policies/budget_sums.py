@@ -9,7 +9,7 @@ from typing import Final, final
 from policies.estimate.change import ChangedResource, ChangeEstimate
 from policies.estimate.engine import TPU_ITEMS
 from policies.estimate.model import CostComponent, ResourceEstimate, total
-from policies.money import ZERO, Amount
+from policies.money import ZERO, Amount, dearness
 from policies.resources import Opaque, ResourceSet
 from policies.rules.labels import label
 from policies.rules.machines import description_of
@@ -133,7 +133,7 @@ def _standing(found: Sequence[ResourceEstimate], unseen: int, more: tuple[str, .
 
 
 def _parts(found: Iterable[tuple[ResourceEstimate | None, Amount]]) -> tuple[Part, ...]:
-    parts = (
+    parts = [
         Part(
             name=each.resource.name,
             amount=amount,
@@ -141,8 +141,9 @@ def _parts(found: Iterable[tuple[ResourceEstimate | None, Amount]]) -> tuple[Par
         )
         for each, amount in found
         if each
-    )
-    return tuple(sorted(parts, key=lambda part: -part.amount.per_month))
+    ]
+    place = dearness(part.amount for part in parts)
+    return tuple(sorted(parts, key=lambda part: place(part.amount)))
 
 
 def _is_stale(line: CostComponent, allow_stale: bool) -> bool:

@@ -6,13 +6,17 @@ fraction per month of 730 hours, so sums add first and divide once, and what was
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, final
 
 HOURS_PER_MONTH: Final = 730
 PLACES: Final = 12
+KEPT: Final = 8192
+"""Quotients that are kept: most resources of a large stack cost the same as many others."""
 
 
 @final
@@ -36,7 +40,8 @@ class Amount:
     @property
     def hourly(self) -> Decimal:
         """Per hour: exact where a decimal can be, else to 12 places, half-even."""
-        return decimal_of(self.per_month / HOURS_PER_MONTH)
+        numerator, denominator = self.per_month.as_integer_ratio()
+        return _quotient(numerator, denominator * HOURS_PER_MONTH)
 
     @property
     def daily(self) -> Decimal:
@@ -64,8 +69,25 @@ class Amount:
 ZERO: Final = Amount()
 
 
+def dearness(amounts: Iterable[Amount]) -> Callable[[Amount], int]:
+    """The key that sorts these amounts, the dearest first.
+
+    Fractions are slow to compare, and of the amounts of a large stack few differ: those are compared once.
+    """
+    ratios = {amount.per_month.as_integer_ratio() for amount in amounts}
+    dearest = sorted(ratios, key=lambda ratio: Fraction(*ratio), reverse=True)
+    places = {ratio: place for place, ratio in enumerate(dearest)}
+    return lambda amount: places[amount.per_month.as_integer_ratio()]
+
+
 def decimal_of(value: Fraction) -> Decimal:
     """`value` as a Decimal: exact where its denominator is a product of twos and fives, else 12 places, half-even."""
+    return _quotient(*value.as_integer_ratio())
+
+
+@lru_cache(maxsize=KEPT)
+def _quotient(above: int, below: int) -> Decimal:
+    value = Fraction(above, below)
     denominator = value.denominator
     twos = (denominator & -denominator).bit_length() - 1
     rest, fives = denominator >> twos, 0

@@ -9,7 +9,7 @@ from typing import Final
 
 from policies.estimate.change import ChangedResource, ChangeEstimate
 from policies.estimate.model import Estimate, ResourceEstimate
-from policies.money import Amount, decimal_of
+from policies.money import Amount, dearness, decimal_of
 from policies.report.figures import CENT, money
 from policies.report.stack import StackReport
 
@@ -47,14 +47,16 @@ def moved(change: ChangeEstimate) -> tuple[ChangedResource, ...]:
     """The resources whose price the change moves, or whose difference nobody can tell; worst first."""
     if change.before is None:
         return ()
-    found = (each for each in change.resources if each.delta or not each.exact)
-    return tuple(sorted(found, key=lambda each: (-each.delta.per_month, each.urn)))
+    found = [each for each in change.resources if each.delta or not each.exact]
+    place = dearness(each.delta for each in found)
+    return tuple(sorted(found, key=lambda each: (place(each.delta), each.urn)))
 
 
 def standing(estimate: Estimate) -> tuple[ResourceEstimate, ...]:
     """What bills or may bill: the unknown first, then the dearest."""
-    found = (each for each in estimate.resources if not each.free)
-    return tuple(sorted(found, key=lambda each: (not each.nothing_known, -each.amount.per_month, each.resource.urn)))
+    found = [each for each in estimate.resources if not each.free]
+    place = dearness(each.amount for each in found)
+    return tuple(sorted(found, key=lambda each: (not each.nothing_known, place(each.amount), each.resource.urn)))
 
 
 def side(found: Estimate | ResourceEstimate | None, *, bare: bool = False) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, final
 
 from policies.changes import Change
 from policies.errors import InputError
 from policies.estimate.model import Estimate
+from policies.money import ZERO, dearness
 from policies.prices.book import PriceBook, shipped_book
 from policies.resources import STACK_TYPE, Resource, ResourceSet
 from policies.rules.model import Context, Finding, Rule, Severity, Violation, Waiver
@@ -19,7 +19,6 @@ from policies.rules.registry import rules
 
 UNDECIDED: Final = "cannot tell yet: "
 FAILED: Final = "could not be evaluated: "
-_NO_MONEY: Final = (0, 1)
 AS_SHIPPED: Final[Mapping[str, Severity | None]] = MappingProxyType({})
 """No severity but the rules' own."""
 
@@ -162,12 +161,8 @@ def _identity(finding: Finding) -> tuple[str, str]:
 
 def _sorted(findings: Collection[Finding]) -> tuple[Finding, ...]:
     """Worst first, then by money, rule and URN."""
-    # Fractions are slow to compare, and a large stack has many findings and few amounts.
-    money = {_ratio(finding): finding.monthly.per_month for finding in findings if finding.monthly}
-    dearest = sorted({_NO_MONEY: Fraction(0), **money}.items(), key=lambda item: item[1], reverse=True)
-    place = {ratio: place for place, (ratio, _) in enumerate(dearest)}
-    return tuple(sorted(findings, key=lambda each: (each.severity.rank, place[_ratio(each)], each.rule.id, each.urn)))
-
-
-def _ratio(finding: Finding) -> tuple[int, int]:
-    return finding.monthly.per_month.as_integer_ratio() if finding.monthly else _NO_MONEY
+    place = dearness(finding.monthly or ZERO for finding in findings)
+    ranks = {severity: severity.rank for severity in Severity}
+    return tuple(
+        sorted(findings, key=lambda each: (ranks[each.severity], place(each.monthly or ZERO), each.rule.id, each.urn))
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from policies.estimate.model import CostComponent, Freshness, total
+from policies.money import dearness
 from policies.resources import STACK_TYPE, Resource
 from policies.rules.bills import a_month
 from policies.rules.model import Context, Rule, Severity, Violation
@@ -31,7 +32,8 @@ def _rests_on(lines: Sequence[CostComponent]) -> str:
 def _by_age(lines: Sequence[CostComponent], as_of: datetime.date) -> str:
     """The items under the age of their price, those with the most money first."""
     groups: dict[str, dict[str, None]] = {}
-    for line in sorted(lines, key=lambda line: -line.amount.per_month):
+    place = dearness(line.amount for line in lines)
+    for line in sorted(lines, key=lambda line: place(line.amount)):
         groups.setdefault(_age(line, as_of), {})[f"{line.item} (spot)" if line.spot else line.item] = None
     return "; ".join(f"{', '.join(items)} {age}" for age, items in groups.items())
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.estimate.model import total
-from policies.money import PLACES, ZERO, Amount, decimal_of, plain
+from policies.money import PLACES, ZERO, Amount, dearness, decimal_of, plain
 
 cents = st.decimals(min_value=0, max_value=10**9, places=9, allow_nan=False, allow_infinity=False)
 
@@ -91,3 +91,10 @@ def test_amounts_are_compared_and_scaled_as_money() -> None:
     assert not ZERO
     assert Amount.by_month(Decimal("0.01")) > ZERO
     assert hour.daily == Decimal(24)
+
+
+@given(st.lists(cents))
+def test_the_dearest_is_first_and_equals_keep_their_order(prices: list[Decimal]) -> None:
+    amounts = [Amount.by_month(price) for price in prices]
+    places = sorted(range(len(prices)), key=lambda place: dearness(amounts)(amounts[place]))
+    assert places == sorted(range(len(prices)), key=lambda place: -prices[place])
