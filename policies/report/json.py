@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, final
 
 from policies.budget import budget_findings
 from policies.estimate.change import ChangedResource
@@ -20,10 +20,16 @@ from policies.rules.model import Finding
 SCHEMA: Final = "spotrail.estimate/1"
 MARGIN: Final = "\n    "
 """What stands before each line of a resource."""
+COMPONENT_MARGIN: Final = f"{MARGIN}    "
 EMPTY: Final = '\n  "resources": []'
 """How the list of resources is written while it is empty."""
 
 Json: TypeAlias = "bool | str | list[Json] | Mapping[str, Json] | None"
+
+
+@final
+class Written(str):
+    """A node that is JSON already."""
 
 
 def plan_json(report: PlanReport) -> str:
@@ -60,7 +66,8 @@ def stack_json(report: StackReport) -> str:
         return _text(_frame(report)) + "\n"
     # No text of a JSON document has a line break inside, so the empty list is found where it is and nowhere else.
     head, _, tail = _text(_frame(report)).partition(EMPTY)
-    written = (f",\n    {_text(_changed(each), MARGIN)}" for each in report.change.resources)
+    component = _writer()
+    written = (f",\n    {_text(_changed(each, component), MARGIN)}" for each in report.change.resources)
     first = next(written).removeprefix(",")
     return "".join((head, EMPTY[:-1], first, *written, "\n  ]", tail, "\n"))
 
@@ -69,7 +76,7 @@ def _text(node: Json, margin: str = "\n") -> str:
     """As json.dumps writes it with an indent of 2, which takes three times as long: there it is no C. `margin` is a
     line break and the indent of the line on which the text stands."""
     if isinstance(node, str):
-        return quoted(node)
+        return node if isinstance(node, Written) else quoted(node)
     if node is None:
         return "null"
     if isinstance(node, bool):
@@ -79,10 +86,22 @@ def _text(node: Json, margin: str = "\n") -> str:
         items = [_text(item, inner) for item in node]
         return f"[{inner}{f',{inner}'.join(items)}{margin}]" if items else "[]"
     members = [
-        f"{quoted(key)}: {quoted(value) if isinstance(value, str) else _text(value, inner)}"
-        for key, value in node.items()
+        f"{quoted(key)}: {quoted(value) if type(value) is str else _text(value, inner)}" for key, value in node.items()
     ]
     return f"{{{inner}{f',{inner}'.join(members)}{margin}}}" if members else "{}"
+
+
+def _writer() -> Callable[[CostComponent], Written]:
+    """What writes the components of a report: one that stands in many resources once."""
+    texts: dict[int, Written] = {}
+
+    def written(line: CostComponent) -> Written:
+        found = texts.get(id(line))  # the report keeps its lines, so each has its id for itself
+        if found is None:
+            found = texts[id(line)] = Written(_text(_component(line), COMPONENT_MARGIN))
+        return found
+
+    return written
 
 
 def stack_document(report: StackReport) -> Mapping[str, Json]:
@@ -115,10 +134,10 @@ def _frame(report: StackReport) -> Mapping[str, Json]:
     }
 
 
-def _changed(each: ChangedResource) -> Mapping[str, Json]:
+def _changed(each: ChangedResource, component: Callable[[CostComponent], Json] | None = None) -> Mapping[str, Json]:
     """One resource as it will stand."""
     if each.after is not None:
-        return resource_document(each.after, op=each.op.value)
+        return resource_document(each.after, op=each.op.value, component=component)
     if each.before is None:
         raise ValueError(f"{each.urn}: neither before nor after")
     gone = ResourceEstimate(resource=each.before.resource, location=each.before.location)
@@ -146,8 +165,11 @@ def _book(as_of: datetime.date | None, sha256: str) -> Mapping[str, Json]:
     return {"as_of": as_of.isoformat() if as_of else None, "sha256": sha256}
 
 
-def resource_document(found: ResourceEstimate, *, op: str) -> Mapping[str, Json]:
-    """One entry of `resources`; `op` is the step of the deployment, such as `create`."""
+def resource_document(
+    found: ResourceEstimate, *, op: str, component: Callable[[CostComponent], Json] | None = None
+) -> Mapping[str, Json]:
+    """One entry of `resources`; `op` is the step of the deployment, such as `create`; `component` makes a line."""
+    lines = map(component or _component, found.components)
     return {
         "urn": found.resource.urn,
         "type": found.resource.type,
@@ -155,7 +177,7 @@ def resource_document(found: ResourceEstimate, *, op: str) -> Mapping[str, Json]
         "location": found.location,
         "op": op,
         **_rates(None if found.nothing_known else found.amount),
-        "components": [_component(line) for line in found.components],
+        "components": list(lines),
         "unknown": [{"path": part.path, "reason": part.reason} for part in found.unknown],
         "unpriced": [_unpriced(part) for part in found.unpriced],
     }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, final
 
 from rich.console import Console
 from rich.text import Text
 
-from policies.estimate.model import Estimate, OneOff, ResourceEstimate
-from policies.money import Amount
+from policies.estimate.model import CostComponent, Estimate, OneOff, ResourceEstimate, UnknownInput, Unpriced
+from policies.money import Amount, dearness
 from policies.report.figures import HOURLY, UNIT, counted, money, quantity, rules_passed
 from policies.report.layout import Column, Page, clean
 from policies.report.names import name_of
@@ -23,6 +23,9 @@ MOST: Final = 20
 """Findings of one rule that are written out."""
 NOTHING: Final = {Column.MONTHLY: "0.00"}
 """The figures of what bills by usage and is not used."""
+_KEPT: Final = 8192
+"""Rows that are kept to be shown again."""
+_Part: TypeAlias = CostComponent | Unpriced | UnknownInput
 UNKNOWN: Final = {Column.HOURLY: "?", Column.MONTHLY: "?"}
 SIGNS: Final = {Severity.ERROR: ("✗", "red"), Severity.WARNING: ("▲", "yellow"), Severity.INFO: ("·", "")}
 
@@ -87,46 +90,63 @@ def priced_rows(estimate: Estimate, page: Page) -> Iterator[Text]:
     """What bills, dearest first, with its components, and the total below."""
     yield from page.row(" Resource", {column: column.heading for column in page.columns}, "bold")
     priced = [found for found in estimate.resources if not found.free]
-    for found in sorted(priced, key=lambda each: (each.nothing_known, -each.amount.per_month)):
-        yield from _resource(found, page)
+    place, kept = dearness(found.amount for found in priced), _Rows()
+    for found in sorted(priced, key=lambda each: (each.nothing_known, place(each.amount))):
+        yield from _resource(found, page, kept)
     figures = UNKNOWN if estimate.nothing_known else _money(estimate.amount)
     rounded = " (rounded: of the exact parts)" if monthly_sum_is_rounded(estimate) else ""
     yield from page.row(f" total{'' if estimate.complete else ', at least'}{rounded}", figures, "bold")
 
 
-def _resource(found: ResourceEstimate, page: Page) -> Iterator[Text]:
+def _resource(found: ResourceEstimate, page: Page, kept: _Rows) -> Iterator[Text]:
     name = f" {found.resource.name}  {found.title}".rstrip()
     if found.complete and not found.amount:
         yield from page.row(name, NOTHING, note=_unused(found))
         return
     yield from page.row(name, UNKNOWN if found.nothing_known else _money(found.amount), "bold")
-    rows = tuple(_parts(found, page))
-    for number, (text, figures, style, note) in enumerate(rows, start=1):
-        yield from page.row(f" {'└' if number == len(rows) else '├'} {text}", figures, style, note=note)
+    parts: tuple[_Part, ...] = (*found.components, *found.unpriced, *found.unknown)
+    for number, part in enumerate(parts, start=1):
+        yield from kept.of(part, page, last=number == len(parts))
 
 
-def _parts(found: ResourceEstimate, page: Page) -> Iterator[tuple[str, dict[Column, str], str, str]]:
-    """Name, figures, style and note of each part of a resource."""
-    for line in found.components:
-        if not line.quantity:
-            yield line.name, NOTHING, "", line.note
-            continue
-        mark = "" if line.freshness.trusted else MARK
-        figures = {
-            Column.QUANTITY: quantity(line.quantity),
-            Column.UNIT: line.unit,
-            Column.UNIT_PRICE: f"{money(line.unit_price, UNIT)} {mark or ' '}",
-            **_money(line.amount),
-        }
-        yield page.compact(line.name, figures, mark), figures, "", line.note
-    for part in found.unpriced:
+@final
+class _Rows:
+    """Makes the rows of the parts of resources, those of a part that many resources share once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, bool], tuple[Text, ...]] = {}
+
+    def of(self, part: _Part, page: Page, *, last: bool) -> tuple[Text, ...]:
+        """The rows of one part; the estimate keeps its parts, so each has its id for itself."""
+        found = self._kept.get((id(part), last))
+        if found is None:
+            text, figures, style, note = _figures(part, page)
+            found = tuple(page.row(f" {'└' if last else '├'} {text}", figures, style, note=note))
+            if len(self._kept) < _KEPT:
+                self._kept[id(part), last] = found
+        return found
+
+
+def _figures(part: _Part, page: Page) -> tuple[str, Mapping[Column, str], str, str]:
+    """Name, figures, style and note of a part of a resource."""
+    if isinstance(part, UnknownInput):
+        return part.path, {Column.MONTHLY: "?"}, "yellow", ""
+    if isinstance(part, Unpriced):
         amount = {} if part.quantity is None else {Column.QUANTITY: quantity(part.quantity), Column.UNIT: part.unit}
-        yield page.compact(part.item, amount), {**amount, Column.MONTHLY: "?"}, "yellow", ""
-    for hidden in found.unknown:
-        yield hidden.path, {Column.MONTHLY: "?"}, "yellow", ""
+        return page.compact(part.item, amount), {**amount, Column.MONTHLY: "?"}, "yellow", ""
+    if not part.quantity:
+        return part.name, NOTHING, "", part.note
+    mark = "" if part.freshness.trusted else MARK
+    figures = {
+        Column.QUANTITY: quantity(part.quantity),
+        Column.UNIT: part.unit,
+        Column.UNIT_PRICE: f"{money(part.unit_price, UNIT)} {mark or ' '}",
+        **_money(part.amount),
+    }
+    return page.compact(part.name, figures, mark), figures, "", part.note
 
 
-def _money(amount: Amount) -> dict[Column, str]:
+def _money(amount: Amount) -> Mapping[Column, str]:
     return {Column.HOURLY: money(amount.hourly, HOURLY), Column.MONTHLY: money(amount.monthly)}
 
 
