@@ -252,7 +252,7 @@ class ResourceSet:
 
     def provider_of(self, resource: Resource) -> Resource | None:
         """The provider resource that `resource` was registered with, or None for the default provider."""
-        return self.get(resource.options.provider.rpartition("::")[0])
+        return self._by_urn.get(resource.options.provider.rpartition("::")[0])
 
 
 def shown(value: Value) -> str:

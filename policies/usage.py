@@ -147,6 +147,8 @@ class Usage:
 
     def of(self, name: str) -> ResourceUsage:
         """The usage of the resource with that logical name."""
+        if not self.entries:
+            return self.defaults
         changes: dict[str, Any] = {}
         for pattern, entry in self.entries.items():
             if pattern != name and fnmatchcase(name, pattern):
@@ -156,6 +158,8 @@ class Usage:
 
     def unmatched(self, names: Iterable[str]) -> Iterator[str]:
         """The keys that no resource of the stack answers to: typing mistakes, most likely."""
+        if not self.entries:
+            return
         known = tuple(names)
         exact = frozenset(known)
         for pattern in self.entries:

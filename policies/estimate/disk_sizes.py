@@ -31,7 +31,7 @@ def inherited_gib(disk: Resource, resources: ResourceSet) -> tuple[int | Unknown
             return size, "size not set: that of the source disk"
     if source is not None:
         return UnknownInput(path="size", reason=f"not set: the size of its {source} decides, which is not known"), ""
-    default = blank_gib(disk)
+    default = _default_gib(disk)
     if default is None:
         return UnknownInput(path="size", reason="not set, and the default of its type is not known"), ""
     return default, f"size not set: Google makes {default:,} GiB"
@@ -50,9 +50,14 @@ def source_disk_gib(resource: Resource, resources: ResourceSet) -> int | Unknown
 
 def blank_gib(disk: Resource) -> int | None:
     """The size that Google gives a blank disk of that type; None where it is made from something, or not known."""
+    default = _default_gib(disk)
+    return None if _source(disk) else default
+
+
+def _default_gib(disk: Resource) -> int | None:
     name = disk.text("type")
     known = disk_types().get(last_segment(name) if isinstance(name, str) and name else DEFAULT_DISK_TYPE)
-    return None if known is None or _source(disk) else known.default_gib
+    return None if known is None else known.default_gib
 
 
 def snapshot_gib(snapshot: Resource, resources: ResourceSet) -> int | UnknownInput | None:

@@ -70,6 +70,8 @@ def price_side(market: Market) -> Estimate:
 
 def unmatched_usage(usage: Usage, names: Iterable[str]) -> Iterator[str]:
     """A note for each key of the usage that matches none of the logical names."""
+    if not usage.entries:
+        return
     known = tuple(dict.fromkeys(names))
     for key in usage.unmatched(known):
         yield f"usage: {key} matches no resource of this stack.{hint(key, known)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
@@ -24,16 +25,23 @@ def locate(resource: Resource, resources: ResourceSet, *keys: str, decides: str 
     none at all, is an UnknownInput: there is no default region.
     """
     paths = keys or ("zone", "location", "region")
-    provider = resources.provider_of(resource)
-    fallbacks = [key for path in paths for key in FALLBACKS.get(path, ())] if provider else []
-    sources = [(resource, key) for key in paths] + [(provider or resource, key) for key in fallbacks]
-    for source, key in sources:
+    found = _first(resource, paths, decides)
+    if found is None and (provider := resources.provider_of(resource)):
+        found = _first(provider, [key for path in paths for key in FALLBACKS.get(path, ())], decides)
+    if found is None:
+        return UnknownInput(path=paths[0], reason=f"set neither here nor on the provider; it decides {decides}")
+    return found
+
+
+def _first(source: Resource, keys: Iterable[str], decides: str) -> str | UnknownInput | None:
+    """The place that the first of the inputs `keys` names; None where none of them is set."""
+    for key in keys:
         found = source.text(key)
         if isinstance(found, Opaque):
             return unknown(found, key, decides=decides)
         if found:
             return last_segment(found).lower()
-    return UnknownInput(path=paths[0], reason=f"set neither here nor on the provider; it decides {decides}")
+    return None
 
 
 def places_named(resource: Resource, *path: str | int, decides: str) -> tuple[str, ...] | UnknownInput:

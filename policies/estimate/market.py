@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, TypeAlias, final
 
-from policies.estimate.model import CostComponent, ResourceEstimate, UnknownInput, Unpriced
+from policies.estimate.model import CostComponent, Freshness, ResourceEstimate, UnknownInput, Unpriced
 from policies.money import Amount
 from policies.prices.book import Confidence, MissingPrice, Price, PriceBook, PriceModel
 from policies.resources import Opaque, Resource, ResourceSet, Value, dotted, texts
@@ -37,6 +37,18 @@ class _Wanted(NamedTuple):
     model: PriceModel
     share: tuple[int, int]
     """Numerator and denominator, which are told from others faster than a fraction."""
+
+
+@final
+class _Figures(NamedTuple):
+    """What a quantity costs by the book."""
+
+    unit_price: Decimal
+    amount: Amount
+    freshness: Freshness
+    as_of: datetime.date | None
+    doubt: str
+    """The reason behind a doubt; empty where there is none."""
 
 
 @final
@@ -109,23 +121,39 @@ class Market:
         return lru_cache(maxsize=KEPT_LINES)(self._line)
 
     def _line(self, name: str, wanted: _Wanted, note: str) -> CostComponent | Unpriced:
+        found = self._figures(wanted)
+        if isinstance(found, Unpriced):
+            return found
+        return CostComponent(
+            name=name,
+            item=wanted.item,
+            quantity=wanted.quantity,
+            unit=wanted.unit,
+            unit_price=found.unit_price,
+            amount=found.amount,
+            freshness=found.freshness,
+            as_of=found.as_of,
+            note=joined(note, found.doubt),
+            spot=wanted.model is PriceModel.SPOT,
+        )
+
+    @cached_property
+    def _figures(self) -> Callable[[_Wanted], _Figures | Unpriced]:
+        """What lines have alike that differ in the words about them, such as the name of the resource in a note."""
+        return lru_cache(maxsize=KEPT_LINES)(self._priced)
+
+    def _priced(self, wanted: _Wanted) -> _Figures | Unpriced:
         item, amount, unit, location, model, share = wanted
         price = self._price(item, model, unit, location)
         if isinstance(price, str):
             return Unpriced(item=item, reason=price, quantity=amount, unit=unit)
         by = Amount.by_hour if unit in HOURLY else Amount.by_month
-        whole = by(price.cost(amount))
-        return CostComponent(
-            name=name,
-            item=item,
-            quantity=amount,
-            unit=unit,
+        return _Figures(
             unit_price=price.unit_price,
-            amount=whole * Fraction(*share),
+            amount=by(price.cost(amount)) * Fraction(*share),
             freshness=price.freshness(self.as_of),
             as_of=price.seen(self.as_of),
-            note=joined(note, _doubt(price) if amount else ""),
-            spot=model is PriceModel.SPOT,
+            doubt=_doubt(price) if amount else "",
         )
 
     def used(
@@ -201,7 +229,7 @@ def bill(resource: Resource, location: str, title: str, parts: Iterable[Part], *
 
 def joined(*notes: str) -> str:
     """Several notes as one."""
-    return "; ".join(note for note in notes if note)
+    return "; ".join(filter(None, notes))
 
 
 def _doubt(price: Price) -> str:
