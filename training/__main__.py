@@ -14,7 +14,7 @@ import click
 
 from training.checkpoint.errors import BucketError, ResumeRefusedError, SaveFailedError, StoreError
 from training.commands.arguments import HELP, Commands, Place
-from training.errors import TrainingError
+from training.errors import MachineError, TrainingError
 from training.exit_codes import ExitCode
 from training.preemption import Notice
 
@@ -111,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
     except TrainingError as error:
         click.echo(f"error: {error}", err=True)
         return ExitCode.BAD_INPUT
-    except (StoreError, SaveFailedError) as error:
+    except (MachineError, StoreError, SaveFailedError) as error:
         click.echo(f"error: {error}", err=True)
         of_a_bucket = isinstance(error, BucketError) or isinstance(error.__cause__, BucketError)
         return ExitCode.CLOUD_FAILED if of_a_bucket else ExitCode.BUG

@@ -11,25 +11,29 @@ import contextlib
 import difflib
 import hashlib
 import json
+import os
+import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, final
 
 import jax
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from training.checkpoint import tokenizer_file
-from training.checkpoint.discovery import Found, find_newest_valid
-from training.checkpoint.inspection import runs_in
+from training.checkpoint.discovery import Found, find_newest_valid, find_one
+from training.checkpoint.inspection import meant_instead, runs_in
 from training.checkpoint.names import parsed
-from training.checkpoint.partial import find_one, restore_part
+from training.checkpoint.restoring import restore
 from training.checkpoint.store import AbstractStore, open_store
 from training.checkpoint.tokenizer_file import TokenizerFile
-from training.errors import TrainingError
+from training.durable import sync, sync_folder
+from training.errors import TrainingError, unwritable
 from training.model.chat import CHAT_TEMPLATE
 from training.model.config import ModelConfig
 from training.model.export_names import to_tensors
@@ -37,6 +41,7 @@ from training.model.language_model import LanguageModel
 
 SCHEMA: Final = "spotrail.model/1"
 MANIFEST: Final = "MANIFEST.json"
+_NUMBER: Final = re.compile(r"\(os error (\d+)\)")
 MODEL: Final = ".model"
 """Where the parameters are in the state of a run, as a checkpoint names its arrays."""
 
@@ -51,6 +56,10 @@ class Exported:
     """By which a model volume names the version."""
     files: Mapping[str, int]
     """Bytes of each."""
+    checkpoint: str | None = None
+    """Where the weights are from; None where they are of no checkpoint."""
+    skipped: tuple[str, ...] = ()
+    """Why a newer one was not taken, one line each."""
 
 
 @final
@@ -112,7 +121,8 @@ def _found(store: AbstractStore, prefix: str | None, run: str | None) -> Found:
         found = find_newest_valid(store, _chosen(store, runs, run), quarantine=False)
     if found is None:
         place = store.url if prefix is None else f"{store.url}/{prefix}"
-        raise TrainingError(f"{place}: no checkpoint is there; name a folder of checkpoints, or one of them")
+        hint = (meant_instead(store) if prefix is None else "") or "; name a folder of checkpoints, or one of them"
+        raise TrainingError(f"{place}: no checkpoint is there{hint}")
     if run not in (None, found.manifest.run):
         raise TrainingError(f"{found.url} is of run {found.manifest.run}, not of {run}")
     return found
@@ -135,7 +145,8 @@ def _export(found: Found, out: Path) -> Exported:
     serving = Serving.from_json(found.meta.get("serving"), found.url)
     shapes = jax.eval_shape(lambda key: LanguageModel.init(serving.model, key), jax.random.key(0))
     tokenizer = TokenizerFile(key=serving.tokenizer, sha256=serving.tokenizer_sha256).read(found.store)
-    return write_export(restore_part(found, shapes, MODEL), tokenizer, out)
+    exported = write_export(restore(found, shapes, at=MODEL)[0], tokenizer, out)
+    return replace(exported, checkpoint=found.url, skipped=found.skipped)
 
 
 def write_export(model: LanguageModel, tokenizer: bytes, out: Path) -> Exported:
@@ -148,13 +159,15 @@ def write_export(model: LanguageModel, tokenizer: bytes, out: Path) -> Exported:
         out.parent.mkdir(parents=True, exist_ok=True)
         making = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     except OSError as error:
-        raise TrainingError(f"{out}: {error.strerror}; name a folder that can be written") from None
+        raise unwritable(str(out), error, "name a folder that can be written") from None
     try:
         exported = _write(model, tokenizer, making)
-        making.chmod(0o755)
+        _open_to_all(making)
+        sync_folder(making)
         making.rename(out)
+        sync(out.parent)
     except OSError as error:
-        raise TrainingError(f"{out}: {error.strerror}; nothing was exported") from None
+        raise unwritable(f"{out}: nothing was exported", error, "name a folder that can be written") from None
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return Exported(folder=out, manifest_sha256=exported.manifest_sha256, files=exported.files)
@@ -169,7 +182,8 @@ def _write(model: LanguageModel, tokenizer: bytes, folder: Path) -> Exported:
     (folder / "config.json").write_text(model.config.to_json(), encoding="utf-8")
     tensors = {name: np.ascontiguousarray(jax.device_get(array)) for name, array in to_tensors(model).items()}
     # One entry: the library writes several in another order each time, and the version is named by the digest.
-    save_file(tensors, folder / "model.safetensors", metadata={"format": SCHEMA})
+    with _said_by_the_system():
+        save_file(tensors, folder / "model.safetensors", metadata={"format": SCHEMA})
     (folder / "tokenizer.json").write_bytes(tokenizer)
     (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
     files = [_entry(path) for path in sorted(folder.iterdir())]
@@ -177,6 +191,24 @@ def _write(model: LanguageModel, tokenizer: bytes, folder: Path) -> Exported:
     (folder / MANIFEST).write_bytes(body)
     sizes = {str(each["path"]): int(each["bytes"]) for each in files}
     return Exported(folder=folder, manifest_sha256=hashlib.sha256(body).hexdigest(), files=sizes)
+
+
+@contextlib.contextmanager
+def _said_by_the_system() -> Iterator[None]:
+    """What the library says of a disk, as the OSError that it was. Raises OSError."""
+    try:
+        yield
+    except SafetensorError as error:
+        if (number := _NUMBER.search(str(error))) is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let the server read it, whatever its user is: temporary folders and the library keep theirs to themselves."""
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o644)
 
 
 def _entry(path: Path) -> dict[str, str | int]:

@@ -23,7 +23,7 @@ import jax
 if TYPE_CHECKING:
     from jaxtyping import PyTree
 
-    from training.checkpoint.manifest import Manifest
+    from training.checkpoint.leaves import LeafSpec
 
 LIBRARIES: Final = ("jax", "jaxlib", "numpy", "equinox", "optax", "libtpu")
 """Those whose arithmetic the steps are made of."""
@@ -144,7 +144,7 @@ def compare(saved: Fingerprint, now: Fingerprint) -> Verdict:
     """What going on from a checkpoint with that fingerprint would be."""
     refused: list[str] = []
     numeric: list[str] = []
-    for path, was, is_ in _differences(saved.config, now.config):
+    for path, was, is_ in _told(_differences(saved.config, now.config)):
         reason = f"{path} was {was}, and is {is_}"
         (numeric if _matches(path, ROUNDING) else refused).append(reason)
     if saved.data != now.data:
@@ -165,11 +165,11 @@ def compare(saved: Fingerprint, now: Fingerprint) -> Verdict:
     return Verdict(judgement=Judgement.BITWISE)
 
 
-def compare_trees(saved: Manifest, like: PyTree) -> tuple[str, ...]:
-    """The paths in which a tree differs from the saved one, one line each; none where they are the same."""
+def compare_trees(saved: Iterable[LeafSpec], like: PyTree) -> tuple[str, ...]:
+    """The paths in which a tree differs from the saved arrays, one line each; none where they are the same."""
     from training.checkpoint.leaves import specs_of
 
-    was = {spec.path: spec for spec in saved.leaves}
+    was = {spec.path: spec for spec in saved}
     is_ = {spec.path: spec for spec in specs_of(like)}
     lines = []
     for path in [*was, *(path for path in is_ if path not in was)]:
@@ -204,6 +204,13 @@ def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[t
         is_ = json.dumps(now[path]) if path in now else _ABSENT
         if was != is_:
             yield path, was, is_
+
+
+def _told(differences: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Without the fields of a thing that is of another type now: they say no more than that."""
+    found = list(differences)
+    types = tuple(path.removesuffix(".type") for path, _, _ in found if path.endswith(".type"))
+    return [each for each in found if each[0].endswith(".type") or not _matches(each[0], types)]
 
 
 def _device_kind() -> str:

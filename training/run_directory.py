@@ -12,7 +12,7 @@ from typing import Any, final
 import yaml
 
 from training.checkpoint.names import CHECKPOINTS
-from training.errors import TrainingError
+from training.errors import TrainingError, unwritable
 from training.yaml_file import read
 
 
@@ -29,7 +29,7 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = (path / ".lock").open("a")
         except OSError as error:
-            raise TrainingError(f"--run-dir {path}: {error.strerror}; name a folder that can be written") from None
+            raise unwritable(f"--run-dir {path}", error, "name a folder that can be written") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

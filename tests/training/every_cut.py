@@ -13,8 +13,8 @@ from pathlib import Path
 import jax
 
 from training.assembly import Assembly, assemble
+from training.checkpoint.discovery import find_one
 from training.checkpoint.names import parsed
-from training.checkpoint.partial import find_one
 from training.checkpoint.restoring import restore
 from training.checkpoint.store import AbstractStore, open_store
 from training.config import read_data, read_run

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
+import resource
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
@@ -246,21 +248,55 @@ def test_nothing_is_ever_written_over(checkpoints: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["", "nowhere", "00000009-1"])
 def test_a_checkpoint_that_is_not_there_is_said_to_be_so(checkpoints: Path, tmp_path: Path, name: str) -> None:
     place = tmp_path / "empty" if name != "00000009-1" else checkpoints
-    with pytest.raises(TrainingError, match="no checkpoint is there; name a folder of checkpoints, or one of them"):
+    told = "there is no folder .*/empty" if name != "00000009-1" else "is there; name a folder of checkpoints"
+    with pytest.raises(TrainingError, match=told):
         export_checkpoint(f"{place}/{name}".rstrip("/"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_an_export_that_fails_leaves_nothing(
-    checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+@contextlib.contextmanager
+def small_files(most: int) -> Iterator[None]:
+    """A disk that takes no more than so many bytes of a file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    monkeypatch.setattr("training.export.save_file", full)
-    with pytest.raises(TrainingError, match="out: No space left on device; nothing was exported"):
-        export_checkpoint(str(checkpoints), tmp_path / "out")
+
+@pytest.mark.parametrize("most", [100, 10_000], ids=["in config.json", "in model.safetensors"])
+def test_a_disk_that_takes_no_more_leaves_nothing_and_is_no_mistake(
+    checkpoints: Path, tmp_path: Path, most: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_files(most):
+        assert main(["export", str(checkpoints), str(tmp_path / "out")]) == ExitCode.BUG
+    assert capsys.readouterr().err == f"error: {tmp_path}/out: nothing was exported: File too large\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_of_any_user_can_read_an_export(checkpoints: Path, tmp_path: Path) -> None:
+    export_checkpoint(str(checkpoints), tmp_path / "out")
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o644}
+
+
+def test_a_folder_beside_the_right_one_is_told_the_right_one(checkpoints: Path, tmp_path: Path) -> None:
+    shutil.copytree(checkpoints, tmp_path / "run/checkpoints")
+    meant = rf"run: no checkpoint is there; did you mean {tmp_path}/run/checkpoints\?$"
+    with pytest.raises(TrainingError, match=meant):
+        export_checkpoint(str(tmp_path / "run"), tmp_path / "out")
+
+
+def test_a_newer_one_that_is_damaged_is_not_passed_over_in_silence(copied: Path, tmp_path: Path) -> None:
+    first, newest = sorted(path.name for path in copied.glob("0*"))[-2:]
+    (copied / newest / "PART-0.json").write_text("{}")
+    ran = CliRunner().invoke(command, [str(copied), str(tmp_path / "out")])
+    assert ran.stdout.startswith(f"{tmp_path}/out: the model of {copied}/{first}\n")
+    assert ran.stderr.startswith(f"stepped over: {copied}/{newest}: ")
+    told = json.loads(CliRunner().invoke(command, [str(copied), str(tmp_path / "b"), "--format", "json"]).stdout)
+    assert told["checkpoint"] == f"{copied}/{first}"
+    assert len(told["skipped"]) == 1
 
 
 def test_the_command_says_what_names_the_volume(checkpoints: Path, tmp_path: Path) -> None:

@@ -159,3 +159,10 @@ def test_a_processor_is_told_from_another() -> None:
     """XLA makes other programs for other instruction sets, and JAX calls all of them cpu."""
     kind = fingerprint(changed("seed", 0), "a" * 64).device_kind
     assert re.fullmatch(r"cpu .+ [0-9a-f]{8}", kind)
+
+
+def test_a_thing_of_another_type_is_one_reason() -> None:
+    kron = {"optim": {"type": "kron", "b1": 0.95, "rms_cap": 1.1}, "steps": 5}
+    adamw = {"optim": {"type": "adamw", "b1": 0.9, "b2": 0.95}, "steps": 6}
+    verdict = compare(fingerprint(kron, "d"), fingerprint(adamw, "d"))
+    assert verdict.reasons == ('optim.type was "kron", and is "adamw"', "steps was 5, and is 6")

@@ -27,8 +27,8 @@ from training.checkpoint.discovery import Root
 from training.checkpoint.documents import canonical
 from training.checkpoint.errors import CheckpointError, LeaseLostError, SaveFailedError
 from training.checkpoint.leaves import leaves_of, specs_of, start_transfers
-from training.checkpoint.names import check_attempt, check_run, prefix_of
-from training.checkpoint.numbering import greatest_number, is_taken_twice
+from training.checkpoint.names import check_run, prefix_of
+from training.checkpoint.numbering import take
 from training.checkpoint.retention import Retention
 from training.checkpoint.staging import Arena, stage
 from training.checkpoint.store import AbstractStore, open_store
@@ -103,7 +103,8 @@ class Checkpointer:
         self._step_under_way: int | None = None
         self._under_way: Future[None] | None = None
         self._collecting: list[Future[None]] = []
-        self._held = self._lease(check_run(run), None if attempt is None else str(attempt), start_over)
+        name = None if attempt is None else str(attempt)
+        self._held = take(self._store, check_run(run), name, first=self._hosts.first, start_over=start_over)
         if self._hosts.first:
             self._under_way = self._writer.submit(self._settle)
 
@@ -204,20 +205,6 @@ class Checkpointer:
             if error is None:
                 raise
             _LOG.warning("and while the run ended: %s", failure)
-
-    def _lease(self, run: str, attempt: str | None, start_over: bool) -> lease.Lease:
-        if not self._hosts.first:
-            if attempt is None:
-                raise CheckpointError("several hosts need one name for their attempt; give it to each of them")
-            return lease.Lease(run=run, attempt=check_attempt(attempt), holder="", epoch=0)
-        return lease.acquire(
-            self._store,
-            run,
-            attempt,
-            start_over=start_over,
-            before=lambda found: greatest_number(self._store, run, found),
-            is_taken_twice=lambda found: is_taken_twice(self._store, found),
-        )
 
     def _staged(self, step: int, tree: PyTree, meta: Mapping[str, Any], arena: Arena) -> Commit:
         said = json.loads(canonical(meta))

@@ -111,6 +111,22 @@ def find_newest_valid(
     return found
 
 
+def find_one(root: Root, prefix: str) -> Found | None:
+    """The checkpoint in the folder `prefix` of a root; None where it is not there, or not complete.
+
+    Raises DamagedError, StoreError.
+    """
+    store = open_store(root)
+    try:
+        manifest = read_manifest(store, prefix)
+        wrong = problems(store, prefix, manifest)
+    except NotThereError:
+        return None
+    if wrong:
+        raise DamagedError(f"{store.url}/{prefix}: {wrong[0]}")
+    return Found(store=store, prefix=prefix, manifest=manifest)
+
+
 def _newest(stores: Sequence[AbstractStore], run: str | None, quarantine: bool) -> Found | None:
     skipped: list[str] = []
     damaged: list[str] = []

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from training.checkpoint.errors import AlreadyThereError, ChangedError, CheckpointError, NotThereError, StoreError
 from training.checkpoint.store import AbstractStore, Part, Versioned
+from training.durable import sync
 
 _PAGE: Final = 4096
 _DIRECT_BYTES: Final = 1 << 20
@@ -54,7 +55,7 @@ class LocalStore(AbstractStore):
             except FileExistsError as error:
                 raise AlreadyThereError(f"{target} is there already") from error
         with self._said(target):
-            _sync(target.parent)
+            sync(target.parent)
 
     def read(self, key: str) -> Versioned | None:
         try:
@@ -71,7 +72,7 @@ class LocalStore(AbstractStore):
                 raise ChangedError(f"{target} was changed by another process")
             with self._written(target, [content]) as temporary:
                 temporary.replace(target)
-            _sync(target.parent)
+            sync(target.parent)
 
     def folders(self) -> tuple[str, ...]:
         return self._listed(lambda entry: entry.is_dir(follow_symlinks=False))
@@ -134,7 +135,7 @@ class LocalStore(AbstractStore):
             return
         self._make(folder.parent)
         folder.mkdir(exist_ok=True)
-        _sync(folder.parent)
+        sync(folder.parent)
 
     @contextlib.contextmanager
     def _locked(self, target: Path) -> Iterator[None]:
@@ -180,11 +181,3 @@ def _write_direct(descriptor: int, view: memoryview) -> int:
     finally:
         fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
     return done
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

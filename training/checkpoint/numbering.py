@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from training.checkpoint.lease import Lease, leases
-from training.checkpoint.names import parsed
+from training.checkpoint.errors import CheckpointError
+from training.checkpoint.lease import Lease, acquire, leases
+from training.checkpoint.names import check_attempt, parsed
 from training.checkpoint.owner import owner_of
 from training.checkpoint.store import AbstractStore
 
 _DIGITS: Final = 18
 """An attempt that was given a longer name of digits is not counted on from: its name is no number of this root."""
+
+
+def take(store: AbstractStore, run: str, attempt: str | None, *, first: bool, start_over: bool) -> Lease:
+    """The lease of a new attempt, called by its number unless it has a name. Hosts other than the first take none.
+
+    Raises CheckpointError where such a host has no name for the attempt, StoreError.
+    """
+    if first:
+        return acquire(
+            store,
+            run,
+            attempt,
+            start_over=start_over,
+            before=lambda found: greatest_number(store, run, found),
+            is_taken_twice=lambda found: is_taken_twice(store, found),
+        )
+    if attempt is None:
+        raise CheckpointError("several hosts need one name for their attempt; give it to each of them")
+    return Lease(run=run, attempt=check_attempt(attempt), holder="", epoch=0)
 
 
 def greatest_number(store: AbstractStore, run: str, held: Lease | None) -> int:

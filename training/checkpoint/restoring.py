@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import jax
@@ -14,7 +15,7 @@ from jaxtyping import PyTree
 
 from training.checkpoint.discovery import Found
 from training.checkpoint.documents import DamagedError
-from training.checkpoint.errors import ResumeRefusedError
+from training.checkpoint.errors import CheckpointError, ResumeRefusedError
 from training.checkpoint.grid import Box, box_of, overlap, slices, volume, whole
 from training.checkpoint.leaves import LeafSpec, shardings_like
 from training.checkpoint.manifest import HostPart, LeafRecord
@@ -26,29 +27,42 @@ from training.fingerprint import compare_trees
 _SHOWN = 12
 
 
-def restore(found: Found, like: PyTree, shardings: PyTree | Sharding | None = None) -> tuple[PyTree, Mapping[str, Any]]:
+def restore(
+    found: Found, like: PyTree, shardings: PyTree | Sharding | None = None, *, at: str = ""
+) -> tuple[PyTree, Mapping[str, Any]]:
     """The tree of a checkpoint, and what was said beside it.
 
     `like` has the arrays that are wanted, or their ShapeDtypeStructs; they may have shardings. `shardings` is one for
     all, or a tree of them. A leaf of numpy comes back in memory, as do 64 bits that JAX does not hold; others
-    on devices.
+    on devices. `at`: only the arrays whose paths begin so are read, and `like` has them without it.
 
-    Raises ResumeRefusedError with the paths that differ for another tree than the saved one, DamagedError.
+    Raises ResumeRefusedError (CheckpointError for a part) with the paths that differ for another tree than the saved
+    one, DamagedError.
     """
-    different = compare_trees(found.manifest, like)
-    if different:
-        more = f"\n  and {len(different) - _SHOWN} more" if len(different) > _SHOWN else ""
-        raise ResumeRefusedError(
-            f"{found.url} is of another model or optimizer:\n  " + "\n  ".join(different[:_SHOWN]) + more
-        )
+    wanted = tuple(spec for spec in found.manifest.leaves if spec.path.startswith(at))
+    _refuse_another(found, tuple(replace(spec, path=spec.path.removeprefix(at)) for spec in wanted), like, at)
     records = records_of(found)
     leaves, tree = jax.tree_util.tree_flatten(like)
     places = shardings_like(like, shardings)
     read = [
         read_leaf(SavedArray(found, spec, records[spec.path]), leaf, place)
-        for spec, leaf, place in zip(found.manifest.leaves, leaves, places, strict=True)
+        for spec, leaf, place in zip(wanted, leaves, places, strict=True)
     ]
     return jax.tree_util.tree_unflatten(tree, read), found.meta
+
+
+def _refuse_another(found: Found, saved: tuple[LeafSpec, ...], like: PyTree, at: str) -> None:
+    different = compare_trees(saved, like)
+    if not different:
+        return
+    more = (f"and {len(different) - _SHOWN} more",) if len(different) > _SHOWN else ()
+    lines = "\n  ".join((*different[:_SHOWN], *more))
+    if at:
+        raise CheckpointError(f"{found.url} is of another model:\n  {lines}")
+    raise ResumeRefusedError(
+        f"{found.url} is of another model or optimizer:\n  {lines}\nGive the run another name or folder, or start it "
+        "at step 0 (--fresh; the checkpoints are kept)."
+    )
 
 
 def records_of(found: Found) -> dict[str, list[LeafRecord]]:

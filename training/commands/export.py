@@ -34,10 +34,18 @@ def command(checkpoint: str, out: Path, run: str | None, form: str) -> None:
     from training.export import export_checkpoint
 
     exported = export_checkpoint(checkpoint, out, run=run)
+    for why in exported.skipped:
+        click.echo(f"stepped over: {why}", err=True)
     if form == "json":
-        told = {"folder": str(exported.folder), "files": dict(exported.files)}
+        told = {
+            "checkpoint": exported.checkpoint,
+            "skipped": list(exported.skipped),
+            "folder": str(exported.folder),
+            "files": dict(exported.files),
+        }
         click.echo(json.dumps({**told, "manifest_sha256": exported.manifest_sha256}, indent=2))
         return
+    click.echo(f"{exported.folder}: the model of {exported.checkpoint}")
     for name, size in exported.files.items():
         click.echo(f"{size:>14,}  {exported.folder / name}")
     click.echo(f"manifest sha256 {exported.manifest_sha256}")

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from training.data.manifest import MANIFEST
-from training.errors import TrainingError
+from training.durable import sync, sync_folder
+from training.errors import TrainingError, unwritable
 
 
 def check_place(out: Path) -> None:
@@ -41,13 +42,13 @@ def new_folder(out: Path) -> Iterator[Path]:
             try:
                 _empty(partial)
                 yield partial
-                _to_disk(partial)
+                sync_folder(partial)  # before it gets its name: after a power cut it is whole too
                 _move(partial, out)
             except BaseException:
                 shutil.rmtree(partial, ignore_errors=True)
                 raise
     except OSError as error:
-        raise TrainingError(f"--out {out}: cannot be written: {error.strerror or error}") from None
+        raise unwritable(f"--out {out}", error, "name a folder that can be written") from None
 
 
 @contextmanager
@@ -77,25 +78,11 @@ def _empty(folder: Path) -> None:
         path.unlink()
 
 
-def _to_disk(folder: Path) -> None:
-    """Have the files written before the folder gets its name: after a power cut it is whole too."""
-    for path in (*folder.iterdir(), folder):
-        _sync(path)
-
-
 def _move(partial: Path, out: Path) -> None:
     old = out.with_name(f".{out.name}.old")
     if (out / MANIFEST).exists():
         shutil.rmtree(old, ignore_errors=True)
         out.rename(old)
     partial.rename(out)
-    _sync(out.parent)
+    sync(out.parent)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

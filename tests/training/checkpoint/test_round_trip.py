@@ -186,7 +186,9 @@ def test_a_host_that_brings_nothing_is_named(tmp_path: Path) -> None:
 )
 def test_another_tree_is_refused_with_its_paths(change: dict[str, Any], line: str, tmp_path: Path) -> None:
     found = saved(tmp_path, small_tree(1))
-    with pytest.raises(ResumeRefusedError, match=rf"00000001-1 is of another model or optimizer:\n  {line}$"):
+    with pytest.raises(
+        ResumeRefusedError, match=rf"00000001-1 is of another model or optimizer:\n  {line}\nGive the run another name"
+    ):
         restore(found, small_tree(1) | change)
 
 

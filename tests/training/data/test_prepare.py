@@ -189,7 +189,7 @@ def test_an_error_on_the_way_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_place_under_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match="out: cannot be written: Not a directory"):
+    with pytest.raises(TrainingError, match="out: Not a directory; name a folder that can be written"):
         prepare([documents(TEXTS)], tmp_path / "file" / "out", recipe=SMALL)
 
 
