@@ -6,7 +6,7 @@
     text/                           tokens to text, stop strings, one answer
     scheduling/                     who is answered when; what a listener hears
     state_cache/                    states of prompts that were read before
-    engine/                         slots of state on a device; the only room that computes
+    engine/                         slots of state on a device, or on several; the only room that computes
     weights/                        safetensors, plans of reading, sources
     memory_wall, weights_plan, economics/    what serving costs, without JAX: the commands of scripts/
     testing                         an engine whose tokens a reader computes by hand

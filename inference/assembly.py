@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Generic, TypeVar, final
@@ -19,6 +19,7 @@ import jax
 
 from inference.engine.abstract_engine import AbstractEngine
 from inference.engine.engine import Engine
+from inference.engine.replicated_engine import ReplicatedEngine
 from inference.engine.sampling_parameters import SamplingParameters
 from inference.engine.slots import FaultySlotsError
 from inference.errors import ServingError
@@ -40,6 +41,7 @@ MOST_ANSWERS: Final = 128
 _NO_NUMBERS: Final = (
     "the model answers with NaN or infinities; it is of a run that diverged, or --dtype is too narrow for it"
 )
+_WHOLE: Final = "Every device holds the whole model, and none is served sharded over several yet"
 ProgressT = TypeVar("ProgressT")
 _EXHAUSTED: Final = "RESOURCE_EXHAUSTED"
 
@@ -48,50 +50,75 @@ def assemble(settings: Settings, tell: Callable[[Event], None], say: Callable[[s
     """An engine of these settings. Raises ServingError, TrainingError, and AssemblyError where a bucket fails."""
     if settings.compile_cache is not None:
         _keep_programs(settings.compile_cache)
+    devices = devices_of(settings.devices, jax.local_devices())
     tell(Event.WEIGHTS)
     local = _resolved(settings, say)
-    loaded = load_model(
-        local.folder,
-        local.style,
-        dtype=None if settings.dtype == "as-stored" else settings.dtype,
-        verify=settings.verify,  # a download too: that of an earlier start may not have been held against its digests
-        progress=_Spaced(say, _load_progress),
-    )
+    with _fits(f"--weights {settings.weights}: the model does not fit the memory of a device; take --dtype bfloat16"):
+        loaded = load_model(
+            local.folder,
+            local.style,
+            dtype=None if settings.dtype == "as-stored" else settings.dtype,
+            verify=settings.verify,  # a download too: an earlier start may not have held it against its digests
+            progress=_Spaced(say, _load_progress),
+        )
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"loaded {loaded.report.to_text()}")
     tell(Event.COMPILE)
-    with _fits(settings):
-        engine, seconds = _compiled(loaded, settings, say)
+    with _fits(
+        f"--slots {settings.slots} --context {settings.context}: does not fit the memory of a device beside the "
+        "weights; take fewer slots, or --dtype bfloat16"
+    ):
+        engine, seconds = _compiled(loaded, devices, settings, say)
         self_test(engine, settings.weights)
     return Assembled(
         engine=engine,
         fingerprint=engine.fingerprint,
-        model=_served(loaded, local, settings),
-        readings=readings(local.seconds, loaded.report, compile_seconds=seconds),
+        model=_served(loaded, local, settings, slots=engine.limits.slots),
+        readings=readings(local.seconds, loaded.report, compile_seconds=seconds, devices=len(devices)),
     )
 
 
+def devices_of(wanted: int | None, here: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
+    """The first `wanted` of the devices that are here, or all. Raises ServingError where there are fewer."""
+    if wanted is not None and wanted > len(here):
+        found = f"one is here ({here[0].platform})" if len(here) == 1 else f"{len(here)} are here ({here[0].platform})"
+        raise ServingError(f"--devices {wanted}: {found}; ask for no more, or for all")
+    return tuple(here[:wanted])
+
+
 def self_test(engine: AbstractEngine, weights: str) -> None:
-    """Make two tokens, so that every part has worked before anybody is let in.
+    """Make two tokens on each device, so that every part has worked before anybody is let in.
 
     Raises ServingError where what comes out is no number: weights may be whole, and still be of a run that diverged.
+    And where it is not the same on each device.
     """
-    slot = engine.free_slots()[0]
+    slots = engine.free_slots()[: engine.limits.devices]
     parameters = SamplingParameters(temperature=0, logprobs=0)
-    engine.admit(slot, parameters, prompt=(0,), start=None)
+    for slot in slots:
+        engine.admit(slot, parameters, prompt=(0,), start=None)
     try:
-        first = engine.prefill(slot).choice
-        then = engine.decode([slot])[slot]
+        first = {slot: engine.prefill(slot).choice for slot in slots}
+        then = engine.decode(slots)
     except FaultySlotsError:
         raise ServingError(f"--weights {weights}: {_NO_NUMBERS}") from None
     finally:
-        engine.release(slot)
-    if first is None or not all(math.isfinite(choice.logprob or 0.0) for choice in (first, then)):
-        raise ServingError(f"--weights {weights}: {_NO_NUMBERS}")
+        for slot in slots:
+            engine.release(slot)
+    for device, slot in enumerate(slots):
+        said = (first[slot], then[slot])
+        if not all(choice is not None and math.isfinite(choice.logprob or 0.0) for choice in said):
+            raise ServingError(f"--weights {weights}: {_NO_NUMBERS}")
+        if said != (first[slots[0]], then[slots[0]]):
+            raise ServingError(
+                f"--devices {len(slots)}: device {device} answers otherwise than device 0, counted from 0; it is of "
+                "another kind, or fails. Serve from fewer, or show JAX the others alone"
+            )
 
 
-def readings(resolve_seconds: float, report: LoadReport, *, compile_seconds: float) -> tuple[Reading, ...]:
+def readings(
+    resolve_seconds: float, report: LoadReport, *, compile_seconds: float, devices: int
+) -> tuple[Reading, ...]:
     """What a start took, for the metrics."""
     seconds = {"resolve": resolve_seconds, **{phase.value: taken for phase, taken in report.seconds.items()}}
     return (
@@ -106,6 +133,7 @@ def readings(resolve_seconds: float, report: LoadReport, *, compile_seconds: flo
         ),
         Reading(name="spotrail_weights_bytes", help="Of tensors that were read", value=report.bytes_read),
         Reading(name="spotrail_compile_seconds", help="What compiling took", value=compile_seconds),
+        Reading(name="spotrail_devices", help="Devices that answer", value=devices),
     )
 
 
@@ -130,23 +158,18 @@ def _resolved(settings: Settings, say: Callable[[str], None]) -> LocalModel:
     return local
 
 
-def _compiled(loaded: LoadedModel, settings: Settings, say: Callable[[str], None]) -> tuple[Engine, float]:
-    engine = Engine(
-        loaded.model,
-        slots=settings.slots,
-        context=settings.context,
-        grid=settings.grid,
-        weights_digest=loaded.fingerprint,
-    )
+def _compiled(
+    loaded: LoadedModel, devices: Sequence[jax.Device], settings: Settings, say: Callable[[str], None]
+) -> tuple[Engine | ReplicatedEngine, float]:
+    engine = _engine(loaded, devices, settings)
     weights = sum(leaf.nbytes for leaf in jax.tree.leaves(loaded.model))
     states = (settings.slots + 1) * engine.limits.state_bytes
+    each = f" on each of {len(devices)} devices" if len(devices) > 1 else ""
     say(
         f"memory: weights {_size(weights)}, states {_size(states)} ({settings.slots} slots of "
-        f"{_size(engine.limits.state_bytes)}, and one that is never answered from), kept states up to "
+        f"{_size(engine.limits.state_bytes)}, and one that is never answered from){each}, kept states up to "
         f"{_size(settings.cache_memory)} of the host"
     )
-    if (devices := len(jax.local_devices())) > 1:
-        say(f"warning: {devices} devices are here, and a server works on one: start one for each, on other ports")
     began = time.perf_counter()
     engine.compile()
     seconds = time.perf_counter() - began
@@ -154,8 +177,28 @@ def _compiled(loaded: LoadedModel, settings: Settings, say: Callable[[str], None
     return engine, seconds
 
 
-def _served(loaded: LoadedModel, local: LocalModel, settings: Settings) -> ServedModel:
-    # With another number of slots the last bits of a logit may be others, and so may the token of a seed.
+def _engine(loaded: LoadedModel, devices: Sequence[jax.Device], settings: Settings) -> Engine | ReplicatedEngine:
+    if len(devices) == 1:  # the first, on which the model is
+        return Engine(
+            loaded.model,
+            slots=settings.slots,
+            context=settings.context,
+            grid=settings.grid,
+            weights_digest=loaded.fingerprint,
+        )
+    return ReplicatedEngine(
+        loaded.model,
+        devices=devices,
+        slots=settings.slots,
+        context=settings.context,
+        grid=settings.grid,
+        weights_digest=loaded.fingerprint,
+    )
+
+
+def _served(loaded: LoadedModel, local: LocalModel, settings: Settings, *, slots: int) -> ServedModel:
+    # With another number of slots on a device the last bits of a logit may be others, and so may the token of a seed.
+    # How many devices there are changes no bit.
     said = f"{loaded.fingerprint} {version()} {settings.slots} {settings.grid}"
     identity = hashlib.sha256(said.encode()).hexdigest()
     return ServedModel(
@@ -165,7 +208,7 @@ def _served(loaded: LoadedModel, local: LocalModel, settings: Settings) -> Serve
         vocab_size=loaded.config.vocab_size,
         created=int((local.folder / "config.json").stat().st_mtime),
         fingerprint=f"fp_{identity[:16]}",
-        most_answers=min(MOST_ANSWERS, settings.slots + settings.queue),
+        most_answers=min(MOST_ANSWERS, slots + settings.queue),
     )
 
 
@@ -193,17 +236,14 @@ def _keep_programs(folder: Path) -> None:
 
 
 @contextmanager
-def _fits(settings: Settings) -> Iterator[None]:
-    """Say so where the device has not enough memory."""
+def _fits(otherwise: str) -> Iterator[None]:
+    """Say so where a device has not enough memory, and what to do then."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
         if _EXHAUSTED not in str(error):
             raise
-        raise ServingError(
-            f"--slots {settings.slots} --context {settings.context}: does not fit the memory of the device; take fewer "
-            f"slots, or --dtype bfloat16. {str(error).splitlines()[0][:300]}"
-        ) from None
+        raise ServingError(f"{otherwise}. {_WHOLE}. {str(error).splitlines()[0][:300]}") from None
 
 
 @final

@@ -57,8 +57,10 @@ class Settings:
     """Address to listen on."""
     port: int = 8000
     """0: any that is free."""
+    devices: int | None = None
+    """Of this machine, each with a copy of the model; None: all that are here."""
     slots: int = 8
-    """Answers at once."""
+    """Answers at once on each device."""
     context: int = 32_768
     """The most tokens of prompt and answer together."""
     grid: int = 256
@@ -68,7 +70,7 @@ class Settings:
     cache_memory: int = GIB
     """Bytes of kept states; 0: none are kept."""
     prefill_tokens: int = 512
-    """Of prompts that are read between two tokens of those that answer, at most."""
+    """Of prompts that are read between two tokens of those that answer, at most, on each device."""
     api_key_file: Path | None = None
     """None: everybody is let in."""
     allowed_origins: tuple[str, ...] = ()
@@ -90,6 +92,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         _within("--port", self.port, 0, 65_535)
+        if self.devices is not None:
+            _within("--devices", self.devices, 1, 4_096)
         _within("--slots", self.slots, 1, 65_536)
         _within("--context", self.context, 2, 1 << 30)
         _within("--grid", self.grid, 64, 65_536)
@@ -200,6 +204,14 @@ def _origins(text: str) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _devices(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of devices; give one, or all")
+    return int(text)
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -257,12 +269,18 @@ def _add_serving(parser: _Parser) -> None:
     group = parser.add_argument_group("serving")
     group.add_argument("--host", help="address to listen on (default 127.0.0.1)")
     group.add_argument("--port", type=int, help="0 for any that is free (default 8000)")
+    group.add_argument(
+        "--devices",
+        type=_devices,
+        metavar="N|all",
+        help="chips of this machine, each with a copy of the model (default all)",
+    )
     for name, what in (
-        ("slots", "answers at once"),
+        ("slots", "answers at once on each device: with 8 devices there are 8 times as many"),
         ("context", "most tokens of prompt and answer together"),
         ("grid", "tokens between two places where a state may be kept, a power of two"),
         ("queue", "answers that wait for a slot; over it requests get 429"),
-        ("prefill-tokens", "of prompts, read between two tokens of those that answer"),
+        ("prefill-tokens", "of prompts, read on each device between two tokens of those that answer"),
     ):
         default = _default(name.replace("-", "_"))
         group.add_argument(f"--{name}", type=int, metavar="N", help=f"{what} (default {default})")

@@ -1,1 +1,1 @@
-"""The engine: slots of state on a device, and the programs that turn tokens into tokens."""
+"""The engine: slots of state on a device or on several, and the programs that turn tokens into tokens."""

@@ -81,7 +81,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             engine=found.engine,
             fingerprint=found.fingerprint,
             model=found.model,
-            readings=readings(0.0, report, compile_seconds=0.0),
+            readings=readings(0.0, report, compile_seconds=0.0, devices=1),
         )
 
     file = tmp_path_factory.mktemp("keys") / "keys"

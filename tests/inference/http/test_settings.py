@@ -11,14 +11,15 @@ from inference.errors import ServingError
 from inference.settings import GIB, MIB, Settings, bytes_of, parse
 
 
-def test_the_least_command() -> None:
-    assert parse(["--weights", "./export"]) == Settings(weights="./export")
+@pytest.mark.parametrize("devices", [[], ["--devices", "all"]])
+def test_the_least_command(devices: list[str]) -> None:
+    assert parse(["--weights", "./export", *devices]) == Settings(weights="./export")
 
 
 def test_every_option() -> None:
     line = (
         "--weights gs://b/m --source download --weights-cache /c --verify --dtype bfloat16 --model-name m "
-        "--compile-cache /x --host 0.0.0.0 --port 0 --slots 32 --context 1048576 --grid 128 --queue 5 "
+        "--compile-cache /x --host 0.0.0.0 --port 0 --devices 4 --slots 32 --context 1048576 --grid 128 --queue 5 "
         "--prefill-tokens 1024 --cache-memory 0 --max-body 1.5MiB --api-key-file k --drain-timeout 2.5 "
         "--keep-alive 1 --stall-timeout 2 --heartbeat-timeout 3 --access-log --allowed-origins https://a.example,*"
     )
@@ -32,6 +33,7 @@ def test_every_option() -> None:
         compile_cache=Path("/x"),
         host="0.0.0.0",
         port=0,
+        devices=4,
         slots=32,
         context=1 << 20,
         grid=128,
@@ -61,6 +63,10 @@ def test_every_option() -> None:
         ("--weights m --port 70000", r"--port is 70000; it is 0 to 65535"),
         ("--weights m --port http", r"argument --port: invalid int value: 'http'"),
         ("--weights m --slots 0", r"--slots is 0; it is 1 to 65536"),
+        ("--weights m --devices 0", r"--devices is 0; it is 1 to 4096"),
+        ("--weights m --devices -1", r"--devices is -1; it is 1 to 4096"),
+        ("--weights m --devices every", r"argument --devices: 'every' is no number of devices; give one, or all"),
+        ("--weights m --devices 0,1", r"argument --devices: '0,1' is no number of devices; give one, or all"),
         ("--weights m --grid 100", r"--grid is 100; it is a power of two"),
         ("--weights m --grid 32", r"--grid is 32; it is 64 to"),
         ("--weights m --prefill-tokens 128", r"--prefill-tokens is 128; it is 256 to"),
