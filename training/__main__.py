@@ -115,6 +115,12 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"error: {error}", err=True)
         of_a_bucket = isinstance(error, BucketError) or isinstance(error.__cause__, BucketError)
         return ExitCode.CLOUD_FAILED if of_a_bucket else ExitCode.BUG
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package == "training":
+            raise
+        click.echo(f"error: training needs {package}, which is not installed: pip install 'spotrail[train]'", err=True)
+        return ExitCode.BAD_INPUT
     except OSError as error:
         # What no room has foreseen: a disk that is full, a folder that went away.
         click.echo(f"error: {error.filename or 'the machine'}: {error.strerror or error}", err=True)

@@ -212,5 +212,7 @@ def _closest(given: Any, names: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    """As YAML has it."""
+    words = {None: "empty", True: "true", False: "false"}
+    text = words[value] if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

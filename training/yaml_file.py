@@ -13,6 +13,7 @@ from training.errors import TrainingError
 
 BIGGEST: Final = 1 << 20
 """Bytes of a configuration; more is another file."""
+_KINDS: Final = {str: "text", list: "a list", type(None): "nothing"}
 _FLOAT: Final = re.compile(r"^[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 
@@ -65,5 +66,7 @@ def read(path: Path) -> dict[str, Any]:
         raise TrainingError(f"{path}: not UTF-8 at byte {error.start}") from None
     value = parse(text, str(path))
     if not isinstance(value, dict):
-        raise TrainingError(f"{path}: holds {type(value).__name__}, and a configuration is a mapping of fields")
+        raise TrainingError(
+            f"{path}: holds {_KINDS.get(type(value), 'a value')}, and a configuration is a mapping of fields"
+        )
     return value

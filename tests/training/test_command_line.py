@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,19 @@ def test_every_command_has_help_whose_lists_are_whole(
     assert said.startswith("Usage: python -m training")
     listed = said.partition("Commands:")[2]
     assert "..." not in listed
+
+
+@pytest.mark.parametrize(
+    ("package", "line"),
+    [
+        ("jax", ["--config", "run.yaml"]),
+        ("numpy", ["prepare", "--text", "a.txt", "--out", "o"]),
+        ("google_crc32c", ["checkpoints", "ls", "c"]),
+        ("safetensors", ["export", "c", "o"]),
+    ],
+)
+def test_without_the_extra_of_training_a_command_says_how_to_get_it(package: str, line: list[str]) -> None:
+    script = f"import sys; sys.modules[{package!r}] = None; from training.__main__ import run; sys.exit(run({line!r}))"
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
+    assert done.stderr == f"error: training needs {package}, which is not installed: pip install 'spotrail[train]'\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -104,6 +105,7 @@ def command(
         raise click.UsageError(
             f"{more[0]} stands behind no option that takes it; give --text or --jsonl before each file"
         )
+    _refuse_twice((*texts, *more, *jsonls), corpora)
     recipe = Recipe(
         vocab_size=vocab_size,
         sequence_length=sequence_length,
@@ -119,7 +121,7 @@ def command(
         prepared = prepare(
             sources, out, recipe=recipe, tokenizer=tokenizer, lenient=lenient, replace=replace, progress=progress
         )
-    _say_bad_lines(prepared)
+    _say_what_was_left_out(prepared)
     click.echo(_summary_json(prepared) if form == "json" else _summary(prepared))
 
 
@@ -150,7 +152,20 @@ def _progress(*, quiet: bool) -> Iterator[Progress]:
             bars.update(task, completed=bars.tasks[task].total)
 
 
-def _say_bad_lines(prepared: Prepared) -> None:
+def _refuse_twice(paths: Sequence[Path], corpora: Sequence[str]) -> None:
+    """A text that is named twice would be trained on twice: more often a slip of a pattern than a wish."""
+    named = [*(path.resolve() for path in paths), *corpora]
+    if twice := next((each for each, found in Counter(named).items() if found > 1), None):
+        raise click.UsageError(
+            f"{twice} is named twice; name it once. To see it more often than other text, prepare it alone, and give "
+            "its folder a weight in data.sources"
+        )
+
+
+def _say_what_was_left_out(prepared: Prepared) -> None:
+    for source in prepared.manifest.sources:
+        if not source.documents:
+            click.echo(f"left out: {source.name}: there is no text in it", err=True)
     skipped = sum(source.skipped for source in prepared.manifest.sources)
     for bad in prepared.bad_lines:
         click.echo(f"left out: {bad}", err=True)

@@ -170,6 +170,11 @@ def _check_enough(tokens: int, recipe: Recipe, found: Survey, about: str = "") -
     """Raises TrainingError where there is not one full row to train on."""
     if not len(found.hashes):
         names = ", ".join(source.name for source in found.sources[:3])
+        if found.bad_lines:
+            skipped = sum(source.skipped for source in found.sources)
+            raise TrainingError(
+                f"no line of {names} holds text: {skipped:,} were left out; the first, {found.bad_lines[0]}"
+            )
         raise TrainingError(f"there is no text in {names}: every document is empty")
     if tokens < recipe.width:
         needed = recipe.width * max(BYTES_PER_TOKEN, found.bytes / max(tokens, 1))

@@ -100,6 +100,33 @@ def test_text_takes_the_files_that_a_shell_lists(tmp_path: Path) -> None:
     assert [source["name"] for source in json.loads(done.stdout)["sources"]] == [*names]
 
 
+def test_a_text_without_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Some text of a file, and then some more of it.\n\n" * 400)
+    (tmp_path / "empty.txt").write_text("\ufeff")
+    done = ran("--text", tmp_path / "empty.txt", tmp_path / "a.txt", "--out", tmp_path / "out", *SMALL)
+    assert done.exit_code == 0
+    assert done.stderr == "left out: empty.txt: there is no text in it\n"
+
+
+def test_a_field_that_no_line_has_is_told_where_bad_lines_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' * 3)
+    told = r'no line of a.jsonl holds text: 3 were left out; the first, .*/a.jsonl:1: has no field "txt"; it has "text"'
+    with pytest.raises(TrainingError, match=told):
+        ran("--jsonl", tmp_path / "a.jsonl", "--field", "txt", "--lenient", "--out", tmp_path / "out")
+
+
+def test_the_same_text_twice_is_a_slip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("Some text.\n" * 400)
+    (tmp_path / "link.txt").symlink_to("a.txt")
+    for names in (("a.txt", "./a.txt"), ("a.txt", "link.txt"), ("a.txt", "--jsonl", "a.txt")):
+        done = ran("--text", *names, "--out", "out", *SMALL)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"{tmp_path}/a.txt is named twice; name it once." in done.stderr
+    assert "pydoc is named twice" in ran("--corpus", "pydoc", "--corpus", "pydoc", "--out", "out").stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_mistakes_of_the_user_are_errors_with_their_place(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="there is nothing to prepare"):
         ran("--out", tmp_path / "out")
