@@ -84,11 +84,10 @@ def main(
     began = time.time()
     # Before the imports, which take seconds in which capacity can go as well.
     notice = Notice()
-    from rich.console import Console
-
     from training.commands.train import Options, train
+    from training.progress import RunConsole
 
-    console = Console(stderr=True, highlight=False)
+    console = RunConsole(stderr=True, highlight=False)
     options = Options(fresh=fresh, allow_changes=allow_changes, quiet=quiet)
     code = train(config, overrides, run_dir, options, console=console, notice=notice, began=began)
     notice.settle()
@@ -121,6 +120,9 @@ def run(arguments: Sequence[str]) -> int:
             raise
         click.echo(f"error: training needs {package}, which is not installed: pip install 'spotrail[train]'", err=True)
         return ExitCode.BAD_INPUT
+    except SystemExit:
+        # By click, where the reader of a pipe has gone: it has read what it wanted.
+        return ExitCode.FINE
     except OSError as error:
         # What no room has foreseen: a disk that is full, a folder that went away.
         click.echo(f"error: {error.filename or 'the machine'}: {error.strerror or error}", err=True)
@@ -128,10 +130,22 @@ def run(arguments: Sequence[str]) -> int:
     return int(code or ExitCode.FINE)
 
 
+def flushed(code: int) -> int:
+    """The exit code when all that was said has been written; a reader who has gone has read what it wanted."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except BrokenPipeError:
+            continue
+        except OSError as error:
+            click.echo(f"error: standard output: cannot be written: {error.strerror}", err=True)
+            code = code or ExitCode.BUG
+    return code
+
+
 if __name__ == "__main__":
-    ended = run(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
+    ended = flushed(run(sys.argv[1:]))
     # Everything is closed. What still runs are threads inside native code (of a compilation that Ctrl-C left, of a
     # client), which do not survive an orderly end: the process would die of a signal instead of its exit code.
     os._exit(ended)

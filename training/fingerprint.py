@@ -154,7 +154,7 @@ def compare(saved: Fingerprint, now: Fingerprint) -> Verdict:
     if saved.device_kind != now.device_kind:
         numeric.append(f"the device was {saved.device_kind}, and is {now.device_kind}")
     if saved.device_count != now.device_count:
-        numeric.append(f"there were {saved.device_count} devices, and are {now.device_count}")
+        numeric.append(f"the number of devices was {saved.device_count}, and is {now.device_count}")
     for group in ("versions", "settings"):
         differences = _differences(getattr(saved, group), getattr(now, group))
         numeric += [f"{path} was {was}, and is {is_}" for path, was, is_ in differences]

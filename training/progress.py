@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +59,16 @@ class Standing:
             "" if seconds_to_go is None else f"eta {_clock(seconds_to_go)}",
         )
         return tuple(part for part in parts if part)
+
+
+@final
+class RunConsole(Console):
+    """Says nothing more where its reader has gone: a run outlives the pipe of its log."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @final

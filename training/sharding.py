@@ -123,7 +123,7 @@ def batch_spec(mesh: Mesh, batch_size: int | None = None) -> PartitionSpec:
     shards = _shards(Axis.BATCH, mesh)
     if batch_size is not None and batch_size % shards:
         raise TrainingError(
-            f"batch_size: {batch_size} rows are shared out over {_mesh_text(Axis.BATCH, mesh)}, "
+            f"batch.size: {batch_size} rows are shared out over {_mesh_text(Axis.BATCH, mesh)}, "
             f"and {batch_size} is no multiple of {shards}. Choose {_nearest_multiple(batch_size, shards)}"
         )
     return spec(Axis.BATCH)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.checkpoint.trees import small_tree
 from training.__main__ import run
+from training.checkpoint.checkpointer import Checkpointer
 from training.exit_codes import ExitCode
 
 EMPTY = "it is empty; name a file or a folder"
@@ -73,3 +75,28 @@ def test_without_the_extra_of_training_a_command_says_how_to_get_it(package: str
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
     assert done.stderr == f"error: training needs {package}, which is not installed: pip install 'spotrail[train]'\n"
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Path:
+    with Checkpointer(tmp_path, run="r") as checkpointer:
+        checkpointer.save(1, small_tree(1), {})
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "said"),
+    [
+        ("| true", 0, ""),
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+        ("> /dev/full", 1, "No space left on device"),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_standard_output_is_not_always_there(checkpoints: Path, shell: str, code: int, said: str, form: str) -> None:
+    line = f"{sys.executable} -m training checkpoints ls {checkpoints} --format {form} {shell}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], check=False, capture_output=True, text=True)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == bool(said)

@@ -107,7 +107,7 @@ def test_other_data_are_refused(here: Fingerprint) -> None:
     [
         ({"code": "0" * 64}, "the code of the training package was changed"),
         ({"device_kind": "TPU v6 lite"}, "the device was {device}, and is TPU v6 lite"),
-        ({"device_count": 4}, "there were 8 devices, and are 4"),
+        ({"device_count": 4}, "the number of devices was 8, and is 4"),
         ({"versions": {"jax": "0.11.0"}}, 'jax was "{jax}", and is "0.11.0"'),
         ({"settings": {"jax_enable_x64": "True"}}, 'jax_enable_x64 was "False", and is "True"'),
     ],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import re
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -129,3 +131,20 @@ def test_quiet_says_what_goes_wrong_alone() -> None:
         line.say("a sample")
         line.warn("a failure")
     assert written(shown) == "a failure\n"
+
+
+def test_a_run_goes_on_where_nobody_reads_its_log() -> None:
+    script = (
+        "import sys\nfrom training.progress import ProgressLine, RunConsole\n"
+        "line = ProgressLine(RunConsole(stderr=True), steps=9, every=1)\n"
+        "for number in range(20_000): line.say(f'line {number}')\n"
+        "print('to the end', file=sys.stderr)\nprint('to the end')\n"
+    )
+    line = [sys.executable, "-c", script]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert run.stderr.readline() == "line 0\n"
+        run.stderr.close()
+        assert run.stdout.read() == "to the end\n"
+        assert run.wait(60) == 0

@@ -158,7 +158,7 @@ def test_a_batch_that_does_not_divide_is_refused() -> None:
     mesh = make_mesh(data=2, fsdp=4)
     assert batch_spec(mesh) == spec(Axis.BATCH) == PartitionSpec(("data", "fsdp"))
     with pytest.raises(
-        TrainingError, match=r"batch_size: 12 rows .* data=2 × fsdp=4, .* multiple of 8. Choose 8 or 16"
+        TrainingError, match=r"batch.size: 12 rows .* data=2 × fsdp=4, .* multiple of 8. Choose 8 or 16"
     ):
         batch_spec(mesh, 12)
 

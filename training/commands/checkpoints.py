@@ -70,7 +70,7 @@ def verify(root: str, names: tuple[str, ...], form: str) -> None:
     said = ", ".join(f"{found[words]} {words}" for words in ("whole", "damaged", *_VERIFIED.values()) if found[words])
     _show(entries, form, root, f"{root}: {_counted(len(entries))}, every byte read: {said}")
     if any(entry.problems for entry in entries):
-        sys.exit(ExitCode.BUG)
+        click.get_current_context().exit(ExitCode.BUG)
 
 
 _VERIFIED = {"incomplete or foreign": "not finished or foreign"}
