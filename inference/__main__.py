@@ -49,7 +49,7 @@ def _serve(settings: Settings) -> int:
 
     from inference.http.authentication import Keys, read_keys
     from inference.http.lifecycle import Event
-    from inference.http.running import Running, listen, say
+    from inference.http.running import Running, allow_connections, listen, say
     from inference.weights.sources.address import SCHEME
     from inference.weights.sources.endpoint import emulator
 
@@ -57,6 +57,7 @@ def _serve(settings: Settings) -> int:
     if settings.weights.startswith(SCHEME):
         emulator()  # raises for one that nobody could reach, before JAX is imported, which takes seconds
     keys = Keys() if settings.api_key_file is None else read_keys(settings.api_key_file)
+    allow_connections()
     listening = listen(settings.host, settings.port)
     if not keys.keys and settings.host not in LOOPBACK:
         say(f"warning: --host {settings.host} without --api-key-file: whoever reaches it is answered")

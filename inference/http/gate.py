@@ -23,7 +23,7 @@ from inference.http.lifecycle import Phase
 from inference.http.metrics import Metrics
 from inference.http.request_body import ClientGoneError
 from inference.protocol.bodies import RETRY_AFTER
-from inference.protocol.errors import ApiError, draining, invalid_api_key, not_ready
+from inference.protocol.errors import ApiError, draining, invalid_api_key, no_http, not_ready
 
 OPEN: Final = frozenset({"/health", "/livez", "/readyz", "/startupz", "/version", "/metrics"})
 """Paths that are answered in every phase, without a key."""
@@ -64,8 +64,11 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        answer = _Answer(send, request_id(Headers(scope=scope)))
+        headers = Headers(scope=scope)
+        answer = _Answer(send, request_id(headers))
         try:
+            if "transfer-encoding" in headers and "content-length" in headers:
+                raise no_http()  # of two lengths a proxy may believe the other, and take the rest for a request
             if scope["path"] in OPEN:
                 await self._app(scope, receive, answer.send)
             else:
@@ -163,7 +166,7 @@ def _headers(error: ApiError) -> Mapping[str, str]:
     if error.status == 401:
         return {**error.headers, "www-authenticate": "Bearer"}
     # Come again, but not by this connection: behind a balancer another one leads to a server that is ready.
-    closing = error.status in (408, 503)
+    closing = error.status in (408, 503) or error.code == no_http().code
     return {**error.headers, "connection": "close"} if closing else error.headers
 
 

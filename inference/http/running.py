@@ -10,13 +10,15 @@ import asyncio
 import contextlib
 import errno
 import logging
+import math
+import resource
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 import uvicorn
 
@@ -41,6 +43,8 @@ IDLE: Final = 620
 send a request into one that is just being closed."""
 LOOKING: Final = 0.5
 """Seconds between two looks at whether the engine is alive."""
+FULL: Final = 30.0
+"""Seconds between two warnings that no more connections can be taken."""
 BACKLOG: Final = 2048
 """Connections that wait to be accepted."""
 _LOG: Final = logging.getLogger("inference")
@@ -61,6 +65,13 @@ def listen(host: str, port: int) -> socket.socket:
         # Python appends the address, which is there already.
         reason = (error.strerror or str(error)).partition(" (while")[0]
         raise ServingError(f"--host {host} --port {port}: {reason}; {hint}") from None
+
+
+def allow_connections() -> None:
+    """Let this process open as many connections and files as the system lets it: the usual 1,024 are soon taken."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # some systems name more than they give
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def say(text: str) -> None:
@@ -107,6 +118,7 @@ class Running:
     async def run(self) -> ExitCode:
         """Serve until the end."""
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(_Complaints(self._say))
         http = _Uvicorn(self._config())
         serving = asyncio.create_task(http.serve(sockets=[self._socket]))
         serving.add_done_callback(self._served)
@@ -251,6 +263,29 @@ class Running:
         if self.front.service is not None:
             self.front.service.scheduler.close()
             await asyncio.to_thread(self._threads[-1].join, CLOSING)
+
+
+@final
+class _Complaints:
+    """What is said of an error that nobody caught on the event loop.
+
+    Where no more connections can be opened, asyncio has one for each that waits, and again every second: it is said
+    once a while. Each has asyncio listen again too, which fails without harm where the server has stopped meanwhile.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say: Final = say
+        self._quiet_until = -math.inf
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if "_start_serving" in context["message"]:
+            return
+        if not isinstance(error, OSError) or "socket" not in context:
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._quiet_until:
+            self._quiet_until = loop.time() + FULL
+            self._say(f"warning: no more connections can be taken: {error.strerror}; see `ulimit -n`")
 
 
 @final

@@ -65,6 +65,19 @@ def test_what_is_no_http_behind_an_answer_ends_the_connection_and_nothing_else(
     assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
+@pytest.mark.parametrize("path", [PATH, "/livez"])
+def test_a_body_of_two_lengths_is_no_request_and_ends_the_connection(guarded: Served, path: str) -> None:
+    """A proxy that believes the other one would take the rest for the next request."""
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with raw(guarded) as plain:
+        plain.sendall(head.encode() + b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        heard = _all(plain)
+    assert heard.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"connection: close" in heard
+    assert b'"code":"invalid_http"' in heard
+    assert heard.count(b"HTTP/1.1 ") == 1
+
+
 def _all(plain: socket.socket) -> bytes:
     """What comes until the server closes."""
     heard = b""

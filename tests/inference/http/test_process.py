@@ -9,12 +9,14 @@ import os
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import final
@@ -64,6 +66,10 @@ class Process:
 
     def _addresses(self) -> list[str]:
         return [word for line in self.said for word in line.split() if word.startswith("http://")]
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def runs(self) -> bool:
@@ -258,18 +264,44 @@ def test_an_endpoint_that_is_none_is_a_mistake_in_the_environment() -> None:
     assert process.said[0].startswith("error: STORAGE_EMULATOR_HOST is 'ftp://files': it is of ftp")
 
 
-def test_a_bucket_that_cannot_be_reached_is_said_while_it_is_tried(tmp_path: Path) -> None:
+@contextlib.contextmanager
+def waiting(tmp_path: Path) -> Iterator[Process]:
+    """A server that loads for two minutes: nobody is where its bucket should be."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
     options = ["--weights", "gs://models/llama", "--weights-cache", str(tmp_path), "--port", "0"]
     with started(options, STORAGE_EMULATOR_HOST=endpoint, NO_PROXY="127.0.0.1") as process:
         until(lambda: any("refused; tried " in line for line in process.said))
+        yield process
+
+
+def test_a_bucket_that_cannot_be_reached_is_said_while_it_is_tried(tmp_path: Path) -> None:
+    with waiting(tmp_path) as process:
         process.signal()
         assert process.wait() == ExitCode.FINE
-    (listing,) = [place for place, line in enumerate(process.said) if line.endswith(" listing gs://models/llama\n")]
-    said = process.said[listing + 1]
-    assert "listing gs://models/llama; no answer: gs://models: " in said
-    assert "refused; tried once, and again until " in said
+    listing = [line.partition(" ")[2] for line in process.said if " listing " in line]
+    assert listing[0] == "listing gs://models/llama\n"
+    assert listing[1].startswith("listing gs://models/llama; no answer: gs://models: ")
+    assert "refused; tried once, and again until " in listing[1]
+
+
+def test_connections_that_cannot_be_taken_are_said_once_and_pass(tmp_path: Path) -> None:
+    with waiting(tmp_path) as process:
+        allowed, most = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        assert allowed == most  # as many as the system allows
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (48, 48))
+        port = int(process.url.rpartition(":")[2])
+        with contextlib.ExitStack() as clients:
+            for _ in range(80):
+                clients.enter_context(socket.create_connection(("127.0.0.1", port)))
+            until(lambda: any("no more connections" in line for line in process.said))
+            time.sleep(1.5)  # asyncio tries again every second
+        assert process.status("/livez") == 200
+    said = [line for line in process.said if "open files" in line and "gs://" not in line]
+    assert [line.partition(" ")[2] for line in said] == [
+        "warning: no more connections can be taken: Too many open files; see `ulimit -n`\n"
+    ]
+    assert "Traceback" not in "".join(process.said), "".join(process.said)
 
 
 def test_a_server_whose_log_nobody_reads_any_more_still_ends(export: Path) -> None:
