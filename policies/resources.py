@@ -220,11 +220,12 @@ class ResourceSet:
         in the value whose last path segment is the cloud name of a resource of these types.
         """
         urns = resource.options.property_dependencies.get(prop, ())
-        joined = tuple(found for urn in urns if (found := self.get(urn)) and found.type in types)
-        if joined:
+        joined = tuple(found for urn in urns if (found := self.get(urn)) and found.type in types) if urns else ()
+        value = resource.inputs.get(prop)
+        if joined or value is None:
             return joined
         # A self link may carry a query, such as the unique id of a template.
-        wanted = {text.partition("?")[0].rsplit("/", 1)[-1] for text in texts(resource.inputs.get(prop))}
+        wanted = {text.partition("?")[0].rsplit("/", 1)[-1] for text in texts(value)}
         named = (other for name in wanted for other in self._by_cloud_name.get(name, ()))
         return self._in_order(other for other in named if other.type in types)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final, final
 
 from policies.hardware.tables import provenance, rows
@@ -34,6 +35,7 @@ class RuntimeVerdict:
     """A sentence that names the runtime received and, unless it is right, the right one."""
 
 
+@lru_cache(maxsize=1024)
 def judge_runtime(name: str | None) -> RuntimeVerdict:
     """Judge a runtime version for v6e. A missing, empty or unlisted one is WRONG. Source: runtimes.csv."""
     if not name:

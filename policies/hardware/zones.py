@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from policies.hardware.errors import HardwareError, closest
@@ -36,6 +36,7 @@ def check_zone(zone: str, extra: Collection[str] = ()) -> None:
     )
 
 
+@lru_cache(maxsize=1024)
 def is_zone(location: str) -> bool:
     """Whether `location` has the form of a zone: `us-central1-b`, but not `us-central1`, `us` or `nam4`."""
     return _ZONE.fullmatch(location) is not None

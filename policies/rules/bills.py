@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 
 from policies.estimate.inner_pools import inner_pools
 from policies.estimate.model import CostComponent, ResourceEstimate, total
 from policies.estimate.node_counts import CLUSTER, shown_place
-from policies.money import Amount
+from policies.money import KEPT, Amount
 from policies.resources import Opaque, Resource, ResourceError, dotted
 from policies.rules.model import Context
 
@@ -63,4 +64,9 @@ def cost_of(resource: Resource, context: Context, *items: str) -> Amount | None:
 
 def a_month(amount: Amount | None) -> str:
     """`1,440.00 /month`, or that there is no price."""
-    return "no price known" if amount is None else f"{amount.monthly:,.2f} /month"
+    return "no price known" if amount is None else _shown(*amount.per_month.as_integer_ratio())
+
+
+@lru_cache(maxsize=KEPT)
+def _shown(above: int, below: int) -> str:
+    return f"{Amount(Fraction(above, below)).monthly:,.2f} /month"

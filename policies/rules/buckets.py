@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from functools import lru_cache
 from typing import Final, final
 
 from policies.resources import Resource, cloud_name
@@ -48,7 +49,14 @@ _WORD: Final = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(_PURPOSES)})(?![a-z0-9])"
 def purpose_of(bucket: Resource) -> Purpose:
     """By a word of its label `role` (or `purpose`), else of its logical name, else of its name in the cloud."""
     for text in (bucket.value("labels", "role"), bucket.value("labels", "purpose"), bucket.name, cloud_name(bucket)):
-        said = {_PURPOSES[word] for word in _WORD.findall(text.lower())} if isinstance(text, str) else ()
-        if said:
-            return next(purpose for purpose in Purpose if purpose in said)
+        said = _said(text) if isinstance(text, str) else None
+        if said is not None:
+            return said
     return Purpose.OTHER
+
+
+@lru_cache(maxsize=1 << 16)
+def _said(text: str) -> Purpose | None:
+    """The first of the purposes that the words of `text` name. Several rules ask, each of every bucket of a stack."""
+    said = {_PURPOSES[word] for word in _WORD.findall(text.lower())}
+    return next((purpose for purpose in Purpose if purpose in said), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import wraps
 
@@ -16,16 +16,17 @@ def each_pool(check: Check) -> Check:
     """The check for clusters too: each pool inside is judged as a node pool would be, and named in the message."""
 
     @wraps(check)
-    def judged(resource: Resource, context: Context) -> Iterator[Violation]:
-        if resource.type != CLUSTER:
-            yield from check(resource, context)
-            return
-        pools = inner_pools(resource)
-        if isinstance(pools, Opaque):
-            yield Violation.hidden("nodePools", pools)
-            return
-        for pool in pools:
-            for violation in check(pool.resource, context):
-                yield replace(violation, message=pool.called(violation.message))
+    def judged(resource: Resource, context: Context) -> Iterable[Violation]:
+        return _inside(check, resource, context) if resource.type == CLUSTER else check(resource, context)
 
     return judged
+
+
+def _inside(check: Check, cluster: Resource, context: Context) -> Iterator[Violation]:
+    pools = inner_pools(cluster)
+    if isinstance(pools, Opaque):
+        yield Violation.hidden("nodePools", pools)
+        return
+    for pool in pools:
+        for violation in check(pool.resource, context):
+            yield replace(violation, message=pool.called(violation.message))

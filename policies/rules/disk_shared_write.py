@@ -19,10 +19,7 @@ HYPERDISK: Final = "hyperdisk-"
 
 
 def _check(resource: Resource, context: Context) -> Iterator[Violation]:
-    if resource.type in DISKS:
-        yield from _of_stack(resource, context)
-    else:
-        yield from _of_elsewhere(resource, context)
+    return _of_stack(resource, context) if resource.type in DISKS else _of_elsewhere(resource, context)
 
 
 def _of_stack(disk: Resource, context: Context) -> Iterator[Violation]:

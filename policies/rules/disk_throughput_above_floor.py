@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from policies.hardware.disks import PER_VM_CAP_MIBPS, floor_throughput
-from policies.money import decimal_of
+from policies.money import Amount, decimal_of
 from policies.resources import Opaque, Resource
 from policies.rules.attachments import DISK, attachments_of, readers
 from policies.rules.bills import a_month, cost_of
@@ -39,9 +39,15 @@ def _judged(disk: Resource, size: int, throughput: int, many: int, context: Cont
     floor = floor_throughput(size, many)
     if throughput <= floor or not floor:
         return  # no volume has a size without a floor: that is the matter of DISK-LIMITS
-    cost = cost_of(disk, context, THROUGHPUT_ITEM)
+    yield _saving(size, throughput, many, cost_of(disk, context, THROUGHPUT_ITEM))
+
+
+@lru_cache(maxsize=4096)
+def _saving(size: int, throughput: int, many: int, cost: Amount | None) -> Violation:
+    """What is told of a volume. The volumes of a large stack are of few kinds."""
+    floor = floor_throughput(size, many)
     saved = None if cost is None else cost * Fraction(throughput - floor, throughput)
-    yield Violation(
+    return Violation(
         message=(
             f"{throughput:,} MiB/s, the floor of this volume is {floor:,}: {a_month(saved)}. At {floor:,} MiB/s a cold "
             f"start{_shared(many)} reads {size:,} GiB in {_minutes(size, floor, many)} minutes instead of "
@@ -55,7 +61,6 @@ def _shared(many: int) -> str:
     return f" of {many} readers at once" if many > 1 else ""
 
 
-@lru_cache(maxsize=4096)
 def _minutes(size: int, throughput: int, many: int) -> str:
     """How long every reader takes to read the whole volume, all at once, each up to its own cap."""
     each = min(Fraction(throughput, max(many, 1)), Fraction(PER_VM_CAP_MIBPS))

@@ -73,7 +73,7 @@ def run_rules(
     idle: list[Rule] = []
     for rule in (with_severity(rule, severities) for rule in asked if rule not in off):
         subjects = subjects_of(rule, context)
-        found = [finding for subject in subjects for finding in judge(rule, subject, context)]
+        found = list(_judge_all(rule, subjects, context))
         for finding in found:
             findings.setdefault(_identity(finding), finding)
         if not found:
@@ -93,14 +93,19 @@ def with_severity(rule: Rule, severities: Mapping[str, Severity | None]) -> Rule
 
 def judge(rule: Rule, resource: Resource, context: Context) -> Iterator[Finding]:
     """The findings of one rule about one resource."""
-    try:
-        for violation in rule.check(resource, context):
-            yield _cover(_finding(rule, resource, violation, context), context)
-    except InputError as error:
-        message = str(error).removeprefix(f"{resource.urn}: ")
-        yield _cover(Finding(rule=rule, severity=Severity.ERROR, urn=resource.urn, message=message), context)
-    except Exception as error:  # noqa: BLE001  one rule that fails must not keep the others from running
-        yield _failure(rule, resource, error)
+    return _judge_all(rule, (resource,), context)
+
+
+def _judge_all(rule: Rule, resources: Iterable[Resource], context: Context) -> Iterator[Finding]:
+    for resource in resources:
+        try:
+            for violation in rule.check(resource, context):
+                yield _cover(_finding(rule, resource, violation, context), context)
+        except InputError as error:
+            message = str(error).removeprefix(f"{resource.urn}: ")
+            yield _cover(Finding(rule=rule, severity=Severity.ERROR, urn=resource.urn, message=message), context)
+        except Exception as error:  # noqa: BLE001  one rule that fails must not keep the others from running
+            yield _failure(rule, resource, error)
 
 
 def subjects_of(rule: Rule, context: Context) -> tuple[Resource, ...]:

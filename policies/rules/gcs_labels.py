@@ -12,7 +12,7 @@ from policies.rules.model import Context, Rule, Severity, Violation
 
 
 def _check(resource: Resource, context: Context) -> Iterator[Violation]:
-    yield from judge_labels(resource, context.resources)
+    return judge_labels(resource, context.resources)
 
 
 RULE: Final = Rule(

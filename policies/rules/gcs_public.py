@@ -18,7 +18,7 @@ ENFORCED: Final = "enforced"
 
 
 def _check(resource: Resource, context: Context) -> Iterator[Violation]:
-    yield from _bucket(resource) if resource.type == BUCKET else _binding(resource)
+    return _bucket(resource) if resource.type == BUCKET else _binding(resource)
 
 
 def _bucket(bucket: Resource) -> Iterator[Violation]:

@@ -37,8 +37,8 @@ def _check(bucket: Resource, context: Context) -> Iterator[Violation]:
     if isinstance(placed, Opaque):
         yield Violation.hidden("customPlacementConfig.dataLocations", placed)
         return
-    homes = {text.lower() for text in texts(placed)}
-    away = sorted({place for place in map(_region, hosts) if place not in homes and transfer_item(location, place)})
+    homes = frozenset(text.lower() for text in texts(placed))
+    away = _away(location, homes, hosts)
     if away:
         money = _money(bucket, context)
         yield Violation(message=f"{_said(location, away)}. {_amount(bucket, money, context)}", monthly=money)
@@ -50,11 +50,18 @@ def _hosts(context: Context) -> tuple[str, ...]:
     return tpu_places(context.resources)
 
 
+@lru_cache(maxsize=1024)
+def _away(location: str, homes: frozenset[str], hosts: tuple[str, ...]) -> tuple[str, ...]:
+    """The regions of the hosts from which a read of the bucket is billed. The same for most buckets of a stack."""
+    regions = {_region(host) for host in hosts} - homes
+    return tuple(sorted(region for region in regions if transfer_item(location, region)))
+
+
 def _region(place: str) -> str:
     return region_of(place) if is_zone(place) else place
 
 
-def _said(location: str, away: list[str]) -> str:
+def _said(location: str, away: tuple[str, ...]) -> str:
     where = f"the bucket is in {location.upper()} and the TPUs are in {', '.join(away)}"
     if location in MULTI_REGIONS:
         return f"{where}: reads from a multi-region are billed too, even on its own continent"

@@ -25,6 +25,7 @@ REMEDIATION: Final = (
 )
 """Of every rule about labels."""
 LENGTH: Final = 63
+_JUDGED: Final = (str, Opaque, type(None))
 _TTL: Final = re.compile(r"[1-9][0-9]*[hd]")
 _PLACES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {CLUSTER: ("resourceLabels",), NODE_POOL: ("nodeConfig", "resourceLabels")}
@@ -40,17 +41,9 @@ def judge_labels(resource: Resource, resources: ResourceSet) -> Iterator[Violati
     """What is wrong with the labels of `resource`: syntax first, then what is missing, then what nobody can see."""
     found = labels_of(resource, resources)
     if isinstance(found, Opaque):
-        yield Violation.hidden("labels", found)
-        return
-    for key, value in found.items():
-        if isinstance(value, str | Opaque):
-            yield from _judge_label(key, value)
-        else:
-            yield from _judge_key(key)
-    missing = [key for key in REQUIRED if found.get(key) in (None, "")]
-    if missing:
-        has = ", ".join(sorted(found)) or "none"
-        yield Violation(message=f"labels are missing: {', '.join(missing)} (it has: {has})", severity=Severity.WARNING)
+        return iter((Violation.hidden("labels", found),))
+    # Of a value that is no text only that it is there matters; it may have no hash.
+    return iter(_judge_labels(*((key, value if isinstance(value, _JUDGED) else True) for key, value in found.items())))
 
 
 def labels_of(resource: Resource, resources: ResourceSet) -> Mapping[str, Value] | Opaque:
@@ -62,7 +55,8 @@ def labels_of(resource: Resource, resources: ResourceSet) -> Mapping[str, Value]
     for layer in layers:
         if isinstance(layer, Opaque):
             return layer
-        merged |= layer if isinstance(layer, Mapping) else {}
+        if isinstance(layer, Mapping):
+            merged |= layer
     return merged
 
 
@@ -95,9 +89,23 @@ def _legal(character: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _judge_label(key: str, value: str | Opaque) -> tuple[Violation, ...]:
-    """What is wrong with one label; the same few stand on every resource of a stack."""
-    return (*_judge_key(key), *_judge_value(key, value))
+def _judge_labels(*labels: tuple[str, Value]) -> tuple[Violation, ...]:
+    """What is wrong with these labels; the same few stand on every resource of a stack."""
+    faults = [fault for key, value in labels for fault in _judge_label(key, value)]
+    return (*faults, *_judge_missing(dict(labels)))
+
+
+def _judge_missing(found: Mapping[str, Value]) -> Iterator[Violation]:
+    missing = [key for key in REQUIRED if found.get(key) in (None, "")]
+    if missing:
+        has = ", ".join(sorted(found)) or "none"
+        yield Violation(message=f"labels are missing: {', '.join(missing)} (it has: {has})", severity=Severity.WARNING)
+
+
+def _judge_label(key: str, value: Value) -> Iterator[Violation]:
+    yield from _judge_key(key)
+    if isinstance(value, str | Opaque):
+        yield from _judge_value(key, value)
 
 
 def _judge_key(key: str) -> Iterator[Violation]:
