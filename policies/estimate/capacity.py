@@ -49,7 +49,8 @@ def asked(resource: Resource, key: str) -> Resource:
 
     The flags of one block must come from one side, or a stale answer contradicts a new question.
     """
-    if resource.inputs.get(key) is None:
+    block = resource.inputs.get(key)
+    if block is None or block == resource.outputs.get(key):
         return resource
     return Resource(
         urn=resource.urn, type=resource.type, name=resource.name, inputs=resource.inputs, options=resource.options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -136,6 +136,14 @@ class Market:
             note=joined(note, found.doubt),
             spot=wanted.model is PriceModel.SPOT,
         )
+
+    def kept(self, make: Callable[..., Iterable[Part]], *what: Hashable) -> tuple[Part, ...]:
+        """The parts that `make` makes of the market and of `what`: once for all resources that are alike in it."""
+        return self._parts(make, what)
+
+    @cached_property
+    def _parts(self) -> Callable[[Callable[..., Iterable[Part]], tuple[Hashable, ...]], tuple[Part, ...]]:
+        return lru_cache(maxsize=KEPT_LINES)(lambda make, what: tuple(make(self, *what)))
 
     @cached_property
     def _figures(self) -> Callable[[_Wanted], _Figures | Unpriced]:

@@ -24,7 +24,8 @@ Convert: TypeAlias = Callable[[Any, str], object]
 LARGEST: Final = 10**308
 """Beyond it a number is infinite to Pulumi, which counts in doubles."""
 _EXPONENT: Final = 308
-_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_SPACES: Final = " \t\n\r"
+_SPACE: Final = re.compile(f"[{_SPACES}]*")
 
 
 @final
@@ -121,9 +122,9 @@ class Parser:
         if self._text[at : at + 1] == "]":
             return found, at + 1
         while True:
-            where = f"{self._place}: {name}[{len(found)}]"
-            element, at = self._plain(at, f"{name}[{len(found)}]")
-            found.append(convert(element, where))
+            place = f"{name}[{len(found)}]"
+            element, at = self._plain(at, place)
+            found.append(convert(element, f"{self._place}: {place}"))
             at = self._skip(at)
             if self._text[at : at + 1] == "]":
                 return found, at + 1
@@ -161,6 +162,8 @@ class Parser:
 
 
 def _after_space(text: str, at: int) -> int:
+    if text[at : at + 1] not in _SPACES:  # as between most members
+        return at
     found = _SPACE.match(text, at)
     return found.end() if found else at
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -30,6 +31,8 @@ _OPTIONS: Final = (
     "importID",
 )
 """The members of a record that its options are made of."""
+_PLAIN: Final = 2
+"""The version of marshal's format that writes equal values alike, whichever of them are one object."""
 
 
 @final
@@ -114,8 +117,8 @@ def _values(
 def _alike_options(found: Mapping[str, Json], where: str, secret: tuple[str, ...], values: Values) -> ResourceOptions:
     """The options of a record. Most resources of a stack have the same ones, which are made and kept once."""
     try:
-        key = repr([found.get(name) for name in _OPTIONS])
-    except RecursionError:  # nested too deep, which is refused
+        key = marshal.dumps([found.get(name) for name in _OPTIONS], _PLAIN)
+    except ValueError:  # nested too deep, which is refused, or not a whole number
         return _options(found, where, secret, values)
     kept = values.options.get(key)
     if kept is None:

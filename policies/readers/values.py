@@ -79,9 +79,10 @@ class Values:
 
     def __init__(self) -> None:
         self._pool: dict[str, str | Opaque] = {}
+        self._keys: dict[str, str] = {}
         self._flat: dict[tuple[object, ...], dict[str, Value]] = {}
-        self.options: dict[str, ResourceOptions] = {}
-        """Options of resources, by how the members that they are made of are written."""
+        self.options: dict[bytes, ResourceOptions] = {}
+        """Options of resources, by the members of a record that they are made of."""
         self.revealed = False
         """Whether a secret number in the clear was taken."""
 
@@ -115,8 +116,14 @@ class Values:
                     _check_quantity(decoded)
             except InvalidValueError as fault:
                 raise fault.below(key) from None
-            values[intern(key if key.isascii() else _whole(key))] = decoded
+            values[self._keys.get(key) or self._key(key)] = decoded
         return values
+
+    def _key(self, found: str) -> str:
+        kept = intern(found if found.isascii() else _whole(found))
+        if len(self._keys) < KEPT:
+            self._keys[found] = kept
+        return kept
 
     def _inner_mapping(self, found: dict[str, Json], quantities: bool, depth: int) -> dict[str, Value]:
         """The mapping decoded; of equal ones in which nothing is nested, the first for all."""

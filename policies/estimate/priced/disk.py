@@ -16,12 +16,14 @@ from policies.resources import Resource
 DISK: Final = "gcp:compute/disk:Disk"
 REGION_DISK: Final = "gcp:compute/regionDisk:RegionDisk"
 BILLED: Final = "billed whether read or not"
+OWN: Final = Inputs()
+"""The inputs of a disk are those of its resource."""
 
 
 def price(resource: Resource, market: Market) -> ResourceEstimate:
     """Capacity and provisioned performance of one disk. A disk of a storage pool bills with its pool."""
     regional = resource.type == REGION_DISK
-    volume = read_volume(resource, Inputs(), inherited_gib(resource, market.resources), regional=regional)
+    volume = read_volume(resource, OWN, inherited_gib(resource, market.resources), regional=regional)
     location = locate(resource, market.resources, "region" if regional else "zone")
     place = location if isinstance(location, str) else ""
     if isinstance(volume, UnknownInput):
@@ -31,11 +33,12 @@ def price(resource: Resource, market: Market) -> ResourceEstimate:
         return bill(resource, place, volume.type, (), free="its storage pool bills for it")
     if isinstance(location, UnknownInput):
         return bill(resource, "", _title(resource, volume), (location,))
-    return bill(resource, location, _title(resource, volume), _parts(resource, market, volume, location))
-
-
-def _parts(resource: Resource, market: Market, volume: Volume, location: str) -> Iterator[Part]:
     note = joined(BILLED, _shared(resource, market, volume)) if volume.type == ML else ""
+    parts = market.kept(_parts, volume, location, note)
+    return bill(resource, location, _title(resource, volume), parts)
+
+
+def _parts(market: Market, volume: Volume, location: str, note: str) -> Iterator[Part]:
     yield from volume_parts(market, volume, location, note=note)
 
 
