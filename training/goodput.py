@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
+from training.json_lines import JsonLines
+
 
 @final
 class Bucket(enum.StrEnum):
@@ -89,7 +91,7 @@ class Ledger:
         self._spent: dict[Bucket, float] = dict.fromkeys(_MEASURED, 0.0)
         self._spent[Bucket.STARTUP] = clock() - self._began - restored
         self._spent[Bucket.RESTORE] = restored
-        self._file = path.open("a", encoding="utf-8")
+        self._file = JsonLines(path)
         self._first = self._last = self._write(resumed_at)
         # What earlier attempts add up to does not change any more, and they may have many lines.
         self._before = _sum(account([*earlier, self._first]), account([self._first]), sign=-1)
@@ -115,8 +117,7 @@ class Ledger:
             "time": self._clock(),
             "seconds": {bucket.value: spent for bucket, spent in self._spent.items() if spent},
         }
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        self._file.append(line)
         return line
 
     def account(self) -> Account:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
+
+from training.errors import MachineError
+from training.json_lines import JsonLines
 
 if TYPE_CHECKING:
     from tensorboardX import SummaryWriter
@@ -18,13 +20,14 @@ class MetricsLog:
 
     def __init__(self, path: Path, *, tensorboard: Path | None = None, resumed_at: int = 0) -> None:
         """`tensorboard` is a folder for event files; what they have beyond `resumed_at` is hidden there."""
-        self._file = path.open("a", encoding="utf-8")
+        self._file = JsonLines(path)
+        self._board_folder = tensorboard
         self._board = None if tensorboard is None else _board(tensorboard, resumed_at)
 
     def write(self, step: int, values: Mapping[str, float | int | None]) -> None:
         """The line of one step. What is not finite is null there, since JSON has no word for it."""
         told = {name: _finite(value) for name, value in values.items()}
-        self._append({"step": step, **told})
+        self._file.append({"step": step, **told})
         if self._board is not None:
             for name, value in told.items():
                 if value is not None:
@@ -37,17 +40,16 @@ class MetricsLog:
 
     def finish(self, final: Mapping[str, Any]) -> None:
         """The last line of a finished run."""
-        self._append({"final": {name: _finite(value) for name, value in final.items()}})
+        self._file.append({"final": {name: _finite(value) for name, value in final.items()}})
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files. Raises MachineError where the disk does not take what TensorBoard has held back."""
         self._file.close()
-        if self._board is not None:
-            self._board.close()
-
-    def _append(self, line: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(line, allow_nan=False) + "\n")
-        self._file.flush()
+        try:
+            if self._board is not None:
+                self._board.close()
+        except OSError as error:
+            raise MachineError(f"{self._board_folder}: cannot be written: {error.strerror or error}") from None
 
 
 def _finite(value: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
@@ -12,6 +12,7 @@ from typing import Any, final
 import yaml
 
 from training.checkpoint.names import CHECKPOINTS
+from training.durable import sync
 from training.errors import TrainingError, unwritable
 from training.yaml_file import read
 
@@ -94,10 +95,13 @@ def _step(line: bytes) -> int | None:
 
 
 def _replace(path: Path, body: bytes) -> None:
-    """Write a file so that a kill leaves the old one or the new one."""
+    """Write a file so that a kill leaves the old one or the new one. Raises TrainingError or MachineError."""
     fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("wb") as file:
-        file.write(body)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        fresh.write_bytes(body)
+        sync(fresh)
+        fresh.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise unwritable(str(path), error, "name a folder that can be written with --run-dir") from None
