@@ -181,6 +181,7 @@ class Loop:
                 step_seconds=seconds,
                 goodput=account.goodput,
                 cost=cost,
+                skipped=int(metrics.skipped),
             )
         )
         self._look_up(self.config.log.sample_every, self._sample)

@@ -45,6 +45,8 @@ class Standing:
     """Of the whole run, between 0 and 1."""
     cost: float | None
     """Spent so far at the price given; None without one."""
+    skipped: int = 0
+    """Steps whose gradient or loss was not finite, of the whole run."""
 
     def parts(self, seconds_to_go: float | None, *, compiled: bool) -> tuple[str, ...]:
         """What there is to say, the most important first. `compiled`: the step was, which is most of its time."""
@@ -52,6 +54,7 @@ class Standing:
         pace = (f"{self.tokens_per_second:,.0f} tok/s", f"{duration}/step")
         parts = (
             f"loss {self.loss:.3f}",
+            f"skipped {self.skipped}" if self.skipped else "",
             "" if self.validation is None else f"val {self.validation:.3f}",
             *((f"first step {duration}, compilation included",) if compiled else pace),
             f"goodput {self.goodput:.0%}",
@@ -81,15 +84,17 @@ class ProgressLine:
         *,
         steps: int,
         every: int,
+        done: int = 0,
         quiet: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`every` is the number of steps between two lines where the console is no terminal; `quiet` shows none."""
+        """`every` is the number of steps between two lines where the console is no terminal; `quiet` shows none. `done`
+        are the steps that were made before."""
         self._clock = clock
         self._first: tuple[int, float] | None = None
         self._console, self._steps, self._every, self._quiet = console, steps, every, quiet
         self._live: Live | None = None
-        self._step = 0
+        self._step = done
         self._parts: tuple[str, ...] = ("compiling ...",)
         self._widest = 0
 

@@ -99,6 +99,21 @@ def test_a_narrow_terminal_loses_the_bar_and_then_the_last_words(width: int, las
     assert ("━" in final) is bar
 
 
+def test_a_run_that_goes_on_begins_where_it_was() -> None:
+    shown = console(terminal=True)
+    with ProgressLine(shown, steps=1000, every=1, done=640):
+        pass
+    lines = ESCAPES.sub("", written(shown)).replace("\r", "\n").split("\n")
+    assert {line[:15] for line in lines if line.strip()} == {"step  640/1000 "}
+
+
+def test_skipped_steps_are_not_passed_over_in_silence() -> None:
+    shown = console(terminal=False)
+    with ProgressLine(shown, steps=9, every=1) as line:
+        line.show(standing(1, loss=float("nan"), skipped=3))
+    assert written(shown).startswith("step 1/9  loss nan  skipped 3  val 1.901")
+
+
 def test_the_style_of_what_is_said_is_not_that_of_the_line_below() -> None:
     shown = console(terminal=True)
     with ProgressLine(shown, steps=10, every=1) as line:

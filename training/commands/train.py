@@ -179,7 +179,13 @@ class _Attempt:
         board = directory.tensorboard if log_config.tensorboard else None
         log = MetricsLog(directory.metrics, tensorboard=board, resumed_at=begin.step)
         open_things.callback(log.close)
-        line = ProgressLine(self.console, steps=self.config.steps, every=log_config.every, quiet=self.options.quiet)
+        line = ProgressLine(
+            self.console,
+            steps=self.config.steps,
+            every=log_config.every,
+            done=begin.step,
+            quiet=self.options.quiet,
+        )
         progress = open_things.enter_context(line)
         heartbeat = Heartbeat(
             lambda body: self.store.replace(HEARTBEAT, body, _generation(self.store)),
