@@ -93,7 +93,7 @@ class Entry:
 
     @contextlib.contextmanager
     def locked(self, waiting: Callable[[str], None], halt: Halt) -> Iterator[None]:
-        """Alone with this entry, among all processes of the machine; `waiting` is told once who else is at it.
+        """Alone with this entry, among all processes of the machine; `waiting` is told who is at it while it waits.
 
         Raises ServingError where the cache cannot be written, StoppedError.
         """
@@ -151,14 +151,11 @@ class Entry:
 
 
 def _lock(file: int, waiting: Callable[[str], None], halt: Halt) -> None:
-    told = False
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if not told:
-                waiting(f"for process {os.pread(file, 20, 0).decode(errors='replace') or '?'}, which downloads it")
-            told = True
+            waiting(f"for process {os.pread(file, 20, 0).decode(errors='replace') or '?'}, which downloads it")
             halt.wait(_POLL_SECONDS)
         else:
             return
