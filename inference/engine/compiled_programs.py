@@ -36,6 +36,7 @@ class CompiledPrograms:
         self._options = None if options is None else dict(options)
         # Arguments that a program does not use do not say where it runs.
         self._where: dict[str, Any] = {} if device is None else {"out_shardings": SingleDeviceSharding(device)}
+        self._lowered: dict[tuple[str, int], Any] = {}
         self._compiled: dict[tuple[str, int], Program] = {}
 
     @property
@@ -47,8 +48,15 @@ class CompiledPrograms:
         """The program, where it is compiled."""
         return self._compiled.get((name, bucket))
 
-    def add(self, name: str, bucket: int, traced: Program, examples: tuple[Any, ...], *, gives: int | None) -> Program:
-        """Compile a program for arguments like these. The arrays of argument number `gives` are given away to it."""
-        lowered = jax.jit(traced, donate_argnums=gives, **self._where).lower(*examples)
-        self._compiled[name, bucket] = lowered.compile(self._options)
+    def lower(self, name: str, bucket: int, traced: Program, examples: tuple[Any, ...], *, gives: int | None) -> None:
+        """Trace a program for arguments like these. The arrays of argument number `gives` are given away to it.
+
+        As long as this is the same `traced`, JAX does not trace it again for another device.
+        """
+        if (name, bucket) not in self._lowered:
+            self._lowered[name, bucket] = jax.jit(traced, donate_argnums=gives, **self._where).lower(*examples)
+
+    def compile(self, name: str, bucket: int) -> Program:
+        """Compile a program that was lowered."""
+        self._compiled[name, bucket] = self._lowered.pop((name, bucket)).compile(self._options)
         return self._compiled[name, bucket]

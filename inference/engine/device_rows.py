@@ -45,8 +45,12 @@ class DeviceRows:
         buckets: Sequence[int],
         compiler_options: Mapping[str, bool | str] | None,
         device: jax.Device | None,
+        like: DeviceRows | None,
     ) -> None:
-        """An empty pool on the device of the model, which is `device` where it is not the first."""
+        """An empty pool on the device of the model, which is `device` where it is not the first.
+
+        `like` has the same arguments, but for the device: what is traced for it serves here.
+        """
         leaves, structure = jax.tree.flatten(model)
         state = jax.eval_shape(lambda: init_state(model, 1, context=context))
         self.weights: tuple[Array, ...] = tuple(leaves)
@@ -59,6 +63,9 @@ class DeviceRows:
             rows=rows,
             vocab_size=model.config.vocab_size,
             context=context,
+        )
+        self._traced: Mapping[str, Callable[..., Any]] = (
+            {name: getattr(self._programs, name) for name in GIVEN_AWAY} if like is None else like._traced
         )
         self._compiled = CompiledPrograms(compiler_options, device)
         self._meant: tuple[tuple[int, ...], Array | None] = ((), None)
@@ -74,11 +81,14 @@ class DeviceRows:
         """Programs that were compiled so far."""
         return self._compiled.count
 
+    def trace(self) -> None:
+        """Make every program ready to be compiled."""
+        for name, bucket in self._needed():
+            self._lower(name, bucket)
+
     def compile(self) -> None:
         """Compile every program."""
-        for name in ONCE:
-            self._program(name)
-        for name, bucket in product(("prefill", "score"), self.buckets):
+        for name, bucket in self._needed():
             self._program(name, bucket)
 
     def renew(self) -> None:
@@ -135,9 +145,17 @@ class DeviceRows:
     def _program(self, name: str, bucket: int = 0) -> Callable[..., Any]:
         known = self._compiled.known(name, bucket)
         if known is None:
-            traced = getattr(self._programs, name)
-            known = self._compiled.add(name, bucket, traced, self._examples(name, bucket), gives=GIVEN_AWAY[name])
+            self._lower(name, bucket)
+            known = self._compiled.compile(name, bucket)
         return known
+
+    def _lower(self, name: str, bucket: int) -> None:
+        if self._compiled.known(name, bucket) is None:
+            examples = self._examples(name, bucket)
+            self._compiled.lower(name, bucket, self._traced[name], examples, gives=GIVEN_AWAY[name])
+
+    def _needed(self) -> Sequence[tuple[str, int]]:
+        return (*((name, 0) for name in ONCE), *product(("prefill", "score"), self.buckets))
 
     def _examples(self, name: str, bucket: int) -> tuple[Any, ...]:
         """Arguments with the shapes of every call."""

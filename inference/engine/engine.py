@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, final
+from typing import final
 
 import jax
 import numpy as np
@@ -25,8 +25,9 @@ from jax.typing import DTypeLike
 from jaxtyping import Array
 
 from inference.engine.abstract_engine import AbstractEngine, Choice, Limits, Prefilled, SlotError, Snapshot
+from inference.engine.arguments import check_sizes, for_decoding
 from inference.engine.choices import choices_of, scores_of
-from inference.engine.compiled_programs import LEAST_BUCKET, bucket_of, buckets
+from inference.engine.compiled_programs import bucket_of, buckets
 from inference.engine.device_rows import DeviceRows
 from inference.engine.programs import HEAD, Pool
 from inference.engine.sampling import Chosen
@@ -34,11 +35,7 @@ from inference.engine.sampling_parameters import SamplingParameters
 from inference.engine.sampling_table import is_marked, marks_of
 from inference.engine.slots import Begun, FaultySlotsError, Phase, Slot, Slots
 from inference.engine.snapshots import check, digest, seal
-from training.model.language_model import LanguageModel, unrolled
-from training.model.precision import cast_for_compute
-
-LONGEST: Final = 2**31 - 2**16
-"""Positions are int32, and the last piece of a prompt may be padded beyond its end."""
+from training.model.language_model import LanguageModel
 
 
 @final
@@ -62,22 +59,25 @@ class Engine(AbstractEngine):
         compiler_options: Mapping[str, bool | str] | None = None,
         device: jax.Device | None = None,
         first_slot: int = 1,
+        like: Engine | None = None,
     ) -> None:
         """`dtype` is what is computed in; None for that of the model. `weights_digest` is what the loader knows of it.
 
         `device` is where the model is, if it is not the first that there is. The slots are called `first_slot`, and so
-        on. A model whose pattern is repeated is unrolled, which copies it. Raises ValueError for sizes that make no
+        on. `like` is an engine of the same model and sizes on another device: what was traced for it is not traced
+        again. A model whose pattern is repeated is unrolled, which copies it. Raises ValueError for sizes that make no
         engine.
         """
         check_sizes(slots, context, grid)
         model = for_decoding(model, dtype)
-        self._device = DeviceRows(
+        self._device: DeviceRows = DeviceRows(
             model,
             rows=slots + 1,
             context=context,
             buckets=buckets(grid=grid, context=context),
             compiler_options=compiler_options,
             device=device,
+            like=None if like is None else like._device,
         )
         self._limits = Limits(
             slots=slots,
@@ -124,6 +124,10 @@ class Engine(AbstractEngine):
             "compiler": (jax.__version__, jax.default_backend()),
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def trace(self) -> None:
+        """Do that part of compiling which is the same for every device."""
+        self._device.trace()
 
     def compile(self) -> None:
         """Compile every program that answers need, so that none is compiled while somebody waits for it."""
@@ -284,18 +288,3 @@ class Engine(AbstractEngine):
         except Exception:
             self.lose()
             raise
-
-
-def for_decoding(model: LanguageModel, dtype: DTypeLike | None) -> LanguageModel:
-    """The model with every layer an array of its own, in the dtype of the engine; itself where it is so already."""
-    model = model if model.config.repeats == 1 else unrolled(model)
-    return model if dtype is None else cast_for_compute(model, dtype)
-
-
-def check_sizes(slots: int, context: int, grid: int) -> None:
-    if slots < 1:
-        raise ValueError(f"slots: {slots} answer nobody; there is at least 1")
-    if not 1 <= context <= LONGEST:
-        raise ValueError(f"context: is {context}; it is 1 to {LONGEST}, since positions are int32")
-    if grid < LEAST_BUCKET or grid % LEAST_BUCKET:
-        raise ValueError(f"grid: is {grid}; it is a multiple of {LEAST_BUCKET}")

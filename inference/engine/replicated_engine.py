@@ -19,7 +19,8 @@ import jax
 from jax.typing import DTypeLike
 
 from inference.engine.abstract_engine import AbstractEngine, Choice, Limits, Prefilled, SlotError, Snapshot
-from inference.engine.engine import Engine, check_sizes, for_decoding
+from inference.engine.arguments import check_sizes, for_decoding
+from inference.engine.engine import Engine
 from inference.engine.sampling_parameters import SamplingParameters
 from inference.engine.slots import FaultySlotsError
 from training.model.language_model import LanguageModel
@@ -56,7 +57,7 @@ class ReplicatedEngine(AbstractEngine):
             raise ValueError(f"devices: are {list(devices)}; there is at least one, and each of them once")
         model = for_decoding(model, dtype)
 
-        def replica(place: int) -> Engine:
+        def replica(place: int, like: Engine | None) -> Engine:
             return Engine(
                 jax.device_put(model, devices[place]),
                 slots=slots,
@@ -66,10 +67,13 @@ class ReplicatedEngine(AbstractEngine):
                 compiler_options=compiler_options,
                 device=devices[place],
                 first_slot=1 + place * slots,
+                like=like,
             )
 
+        first = replica(0, None)
         with ThreadPoolExecutor(len(devices)) as threads:
-            self._replicas = tuple(threads.map(replica, range(len(devices))))
+            others = threads.map(lambda place: replica(place, first), range(1, len(devices)))
+            self._replicas = (first, *others)
         self._limits = replace(self._replicas[0].limits, slots=slots * len(devices), devices=len(devices))
 
     @property
@@ -93,7 +97,11 @@ class ReplicatedEngine(AbstractEngine):
         return self._replicas[0].fingerprint
 
     def compile(self) -> None:
-        """Compile every program that answers need, for all devices at once: a compiled one is for its device."""
+        """Compile every program that answers need: for all devices at once, since a compiled one is for its device.
+
+        They are traced once. That is work of one thread, whatever the machine has.
+        """
+        self._replicas[0].trace()
         with ThreadPoolExecutor(len(self._replicas)) as threads:
             list(threads.map(Engine.compile, self._replicas))
 

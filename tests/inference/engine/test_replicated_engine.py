@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -312,14 +314,34 @@ def test_slots_are_the_same_number_on_each_device(slots: int, devices: int) -> N
         Limits(slots=slots, devices=devices, grid=64, context=64, vocab_size=8, state_bytes=1)
 
 
-def test_a_pattern_that_is_repeated_in_another_dtype() -> None:
+LOWER_EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
+
+
+@contextmanager
+def heard() -> Iterator[Counter[str]]:
+    """How many programs JAX lowers and compiles meanwhile."""
+    events: Counter[str] = Counter()
+
+    def hear(event: str, duration_secs: float, **kwargs: str | int) -> None:
+        if event in (LOWER_EVENT, COMPILE_EVENT):
+            events[event] += 1
+
+    jax.monitoring.register_event_duration_secs_listener(hear)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(hear)
+
+
+def test_a_pattern_that_is_repeated_in_another_dtype_is_traced_once_and_compiled_for_each_device() -> None:
     model = fresh_model(SsdConfig(d_head=8, d_state=8, chunk=16), repeats=2)
     made = ReplicatedEngine(
         model, devices=jax.devices()[:2], slots=1, context=200, grid=64, dtype="bfloat16", compiler_options=QUICK
     )
     one = Engine(model, slots=1, context=200, grid=64, dtype="bfloat16", compiler_options=QUICK)
-    made.compile()
-    assert made.compilations == 2 * (3 + 5)  # see test_compilations.py
+    with heard() as events:
+        made.compile()
+    assert made.compilations == 2 * (3 + 5)  # see test_compilations.py; the pool is made as the engine is
+    assert events == {LOWER_EVENT: 7, COMPILE_EVENT: 2 * 7}
     wanted = answer(one, PROMPT[:70])
     for slot in (1, 2):
         made.admit(slot, GREEDY, prompt=PROMPT[:70], start=None)
