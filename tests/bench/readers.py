@@ -1,9 +1,9 @@
 """How long large files take, beside plain `json.load` of them: `python tests/bench/readers.py [-n RESOURCES]`.
 
 Writes a preview with so many steps and a state into a temporary folder. Each is loaded by json.load; read; read, priced
-and judged; and checked by the command from its start to its end, as JSON into a file. All in processes of their own,
-once: seconds by the clock and of a processor (a busy machine bends the first), their ratio to those of json.load, and
-the peak of memory.
+and judged; checked by the command from its start to its end, as JSON and as a table into a file; and estimated. All in
+processes of their own, once: seconds by the clock and of a processor (a busy machine bends the first), their ratio to
+those of json.load, and the peak of memory.
 """
 
 from __future__ import annotations
@@ -82,12 +82,14 @@ def main() -> None:
 
 
 def _measure(title: str, place: Path) -> None:
-    report = ["--format", "json", "--as-of", AS_OF, "--quiet", "--output", f"{place}.out"]
+    report = ["--as-of", AS_OF, "--quiet", "--output", f"{place}.out"]
     cases = (
         ("json.load", LOADED, [str(place)]),
         ("read", READ, [str(place)]),
         ("read, price and judge", JUDGED, [str(place)]),
+        ("spotrail check, JSON", COMMAND, ["check", str(place), "--format", "json", *report]),
         ("spotrail check", COMMAND, ["check", str(place), *report]),
+        ("spotrail estimate", COMMAND, ["estimate", str(place), *report]),
     )
     print(f"{title}, {place.stat().st_size / 2**20:,.1f} MiB, from the start of a process to its end")
     base: Cost | None = None

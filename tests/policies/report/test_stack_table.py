@@ -117,6 +117,13 @@ def test_what_hides_unchanged_resources_has_no_total(book: PriceBook) -> None:
     assert "--show-sames" in text
 
 
+def test_a_line_that_resources_share_is_drawn_as_it_stands_in_each(book: PriceBook) -> None:
+    rows = shown(reported((volume("coral"), volume("kelp"), volume("bare", 0)), book)).splitlines()
+    drawn = [row[1:].partition(" ") for row in rows if row.startswith((" ├ capacity", " └ capacity"))]
+    assert [sign for sign, _, _ in drawn] == ["├", "├", "└"]
+    assert len({figures for _, _, figures in drawn}) == 1
+
+
 def test_a_missing_side_is_no_zero(book: PriceBook) -> None:
     lines = shown(reported((volume("a", UNKNOWN),), book, before=(volume("a"),))).splitlines()
     (row,) = (line for line in lines if line.startswith(" ~ a"))
