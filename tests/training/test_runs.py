@@ -300,7 +300,7 @@ def test_steps_that_are_not_finite_stop_a_run(data: Path, compiled: Path, tmp_pa
         (["name=../x"], "name is '../x'"),
         (["name=.."], "name is '..'"),
         (["steps=2147483648"], "steps is 2147483648"),
-        (["log.prompt="], "log.prompt is None, not text"),
+        (["log.prompt="], "log.prompt is empty, not text"),
         (["checkpoint.keep.keep_last=0"], "keep_last is 0"),
     ],
 )
