@@ -155,6 +155,7 @@ class Engine(AbstractEngine):
         read = self._slots[slot]
         read.need_rest("another")
         read.begun = self._begun(read, scored=scored)
+        read.begun.chosen.token.copy_to_host_async()
 
     def prefill(self, slot: int, *, scored: bool = False) -> Prefilled:
         """See AbstractEngine. Raises FaultySlotsError; SlotError where only some pieces of a prompt are scored.
@@ -190,9 +191,7 @@ class Engine(AbstractEngine):
     def begin_decode(self, read: Mapping[int, Slot]) -> Chosen:
         """Have the device choose the next tokens of these."""
         with self._losing_all():
-            chosen = self._device.decode(tuple(slot.row for slot in read.values()))
-            chosen.token.copy_to_host_async()
-        return chosen
+            return self._device.decode(tuple(slot.row for slot in read.values()))
 
     def finish_decode(self, read: Mapping[int, Slot], chosen: Chosen) -> Mapping[int, Choice]:
         """What it chose, as `decode` has it. Raises FaultySlotsError."""
@@ -271,7 +270,6 @@ class Engine(AbstractEngine):
         with self._losing_all():
             scores = self._score(slot, order) if scored else None
             chosen = self._device.prefill(order)
-            chosen.token.copy_to_host_async()
         return Begun(piece=piece, chosen=chosen, scored=scores)
 
     def _score(self, slot: Slot, order: np.ndarray) -> tuple[Array, ...]:

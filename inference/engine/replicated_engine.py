@@ -130,6 +130,8 @@ class ReplicatedEngine(AbstractEngine):
         faulty: list[int] = []
         with self._losing_all():
             begun = [(replica, replica.begin_decode(meant)) for replica, meant in read.items()]
+            for _, chosen in begun:
+                chosen.token.copy_to_host_async()  # so that the copies do not wait for each other either
             for replica, chosen in begun:
                 try:
                     choices.update(replica.finish_decode(read[replica], chosen))
