@@ -75,9 +75,13 @@ def allow_connections() -> None:
 
 
 def say(text: str) -> None:
-    """A line of progress; nothing where nobody reads any more: a server is not ended by its log."""
+    """A line of progress, written at once: several threads say something.
+
+    Nothing where nobody reads any more: a server is not ended by its log.
+    """
     with contextlib.suppress(OSError):
-        print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+        sys.stderr.flush()
 
 
 @final

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, final
 
-from policies.resources import UNKNOWN, Opaque, Resource, ResourceSet, Value, cloud_name, dig
+from policies.resources import UNKNOWN, Opaque, Resource, ResourceError, ResourceSet, Value, cloud_name, dig
 from policies.rules.machines import INSTANCE, NODE, TEMPLATES, boot_source, machines_of
 from policies.rules.model import Context
 
@@ -145,7 +145,9 @@ def _joined(
 
     Where several sources are unknown nobody can tell which is which: a mode that they do not share is unknown too.
     """
-    machines = machines_of(user, stack.resources)
+    if not named:
+        return
+    machines = _machines_of(user, stack.resources)
     rest = list(stack.resources.references(user, prop, *DISKS))
     hidden = [mode for source, mode in named if isinstance(source, Opaque)]
     for source, mode in named:
@@ -158,6 +160,14 @@ def _joined(
     for place in range(max(len(hidden), len(rest)) if hidden else 0):
         disk = rest[place] if place < len(rest) else None
         yield Attachment(user=user, disk=disk, source=UNKNOWN, mode=shared, machines=machines, boot=boot)
+
+
+def _machines_of(user: Resource, resources: ResourceSet) -> int | Opaque:
+    """How many machines attach; not known where the user itself is malformed, which is no fault of the disk."""
+    try:
+        return machines_of(user, resources)
+    except ResourceError:
+        return UNKNOWN
 
 
 def _mode(value: Value) -> str | Opaque:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 from inference.assembly import assemble
 from inference.errors import ServingError
-from inference.http.running import listen
+from inference.http.running import listen, say
 from inference.settings import Settings
 
 NOBODY = Path("~no-such-user/folder")
@@ -61,3 +63,17 @@ def test_an_address_of_another_machine(host: str) -> None:
 def test_a_user_without_a_home(said: dict[str, Any], match: str) -> None:
     with pytest.raises(ServingError, match=match):
         assemble(Settings(**{"weights": "no-such-export", **said}), lambda _: None, lambda _: None)
+
+
+def test_a_line_of_progress_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    class Recording(io.StringIO):
+        def write(self, text: str) -> int:
+            written.append(text)
+            return len(text)
+
+    monkeypatch.setattr("sys.stderr", Recording())
+    say("loading")
+    (line,) = written
+    assert re.fullmatch(r"\d\d:\d\d:\d\d loading\n", line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import pytest
 
@@ -65,3 +66,22 @@ def test_known_at_last_it_is_an_error_again() -> None:
     result, code = judged(disk("D1", size=100, provisionedThroughput=1_200_000))
     assert told(result, "DISK-LIMITS") == [("D1", Severity.ERROR, True)]
     assert code is ExitCode.VIOLATED
+
+
+def test_a_malformed_user_of_disks_is_told_of_itself_alone() -> None:
+    """Its number of machines is not known then; no disk is reported for it, attached or not."""
+    tpu = Resource(
+        urn="urn:pulumi:dev::acme::gcp:tpu/v2Vm:V2Vm::T1",
+        type="gcp:tpu/v2Vm:V2Vm",
+        name="T1",
+        inputs={"acceleratorType": ("v6e-8",), "zone": "us-central1-b", "labels": LABELS},
+    )
+    attached = {"dataDisks": ({"sourceDisk": "D1", "mode": "READ_ONLY"},)}
+    bought = [disk(name, size=100, provisionedThroughput=400, accessMode="READ_ONLY_MANY") for name in ("D1", "D2")]
+    disks = [replace(each, inputs={**each.inputs, "name": each.name}) for each in bought]
+    bare, _ = judged(tpu, *disks)
+    assert told(bare, "DISK-LIMITS") == told(bare, "DISK-SHARED-WRITE") == []
+    assert told(bare, "TPU-SHAPE") == [("T1", Severity.ERROR, True)]
+    reading, _ = judged(replace(tpu, inputs={**tpu.inputs, **attached}), *disks)
+    assert told(reading, "DISK-LIMITS") == [("D1", Severity.INFO, False)]
+    assert told(reading, "DISK-SHARED-WRITE") == [("D1", Severity.INFO, False)]
