@@ -107,6 +107,14 @@ def started(options: Sequence[str], **variables: str) -> Iterator[Process]:
         process.close()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def hangups_are_heard() -> Iterator[None]:
+    """Whoever runs the tests behind nohup has SIGHUP ignored, which a server takes over and means to."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(scope="module")
 def model() -> LanguageModel:
     config = ModelConfig(

@@ -42,7 +42,7 @@ def test_the_file_has_every_field_by_its_name() -> None:
         ({"mixers": [{"type": "softmax", "n_heads": 2, "n_kv_heads": 3}]}, "n_kv_heads is 3"),
         ({"mixers": []}, "the pattern is empty"),
         ({"d_model": "16"}, "d_model is '16', not a whole number"),
-        ({"d_model": True}, "d_model is True, not a whole number"),
+        ({"d_model": True}, "d_model is true, not a whole number"),
         ({"tie_embeddings": 1}, "tie_embeddings is 1, not true or false"),
         ({"checkpoint_policy": "dot"}, "checkpoint_policy is 'dot'.*did you mean dots"),
         ({"schema": "spotrail.model/2"}, r'schema is "spotrail\.model/2"; this version reads "spotrail\.model/1"'),
