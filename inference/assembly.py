@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar, final
 
@@ -178,17 +179,10 @@ def _compiled(
 
 
 def _engine(loaded: LoadedModel, devices: Sequence[jax.Device], settings: Settings) -> Engine | ReplicatedEngine:
-    if len(devices) == 1:  # the first, on which the model is
-        return Engine(
-            loaded.model,
-            slots=settings.slots,
-            context=settings.context,
-            grid=settings.grid,
-            weights_digest=loaded.fingerprint,
-        )
-    return ReplicatedEngine(
+    # A single device is the first, on which the model is.
+    build = Engine if len(devices) == 1 else partial(ReplicatedEngine, devices=devices)
+    return build(
         loaded.model,
-        devices=devices,
         slots=settings.slots,
         context=settings.context,
         grid=settings.grid,
